@@ -70,7 +70,7 @@ def none_is_empty(value: object) -> object:
 
 
 Text = Annotated[StrictStr, AfterValidator(_real_text)]
-Label = Annotated[Literal[0, 1], BeforeValidator(_label)]
+Label = Annotated[int, BeforeValidator(_label)]
 Price = Annotated[float | str | None, BeforeValidator(_price)]
 
 
@@ -83,10 +83,12 @@ class Product(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     title: Text = Field(description="the product's name")
-    features: Annotated[tuple[Text, ...], BeforeValidator(none_is_empty)] = Field((), description="a list of texts")
-    category: Text | None = Field(None, description="the shop's category")
-    description: Text | None = Field(None, description="the product's description")
-    price: Price = Field(None, description="a number from 0 up or a text such as '$12.99'")
+    features: Annotated[tuple[Text, ...], BeforeValidator(none_is_empty)] = Field(
+        default=(), description="a list of texts"
+    )
+    category: Text | None = Field(default=None, description="the shop's category")
+    description: Text | None = Field(default=None, description="the product's description")
+    price: Price = Field(default=None, description="a number from 0 up or a text such as '$12.99'")
 
     def text(self) -> str:
         """One line: title, category, price, features, description, as far as they are known."""
@@ -120,9 +122,9 @@ class Record(BaseModel):
 
     id: Text = Field(description="each record an id of its own")
     goal: Text = Field(description="what the person wants to achieve")
-    label: Label | None = Field(None, description="1 (yes, it holds) or 0")
-    group: Text | None = Field(None, description="the name of what must stay in one split")
-    meta: dict[str, Any] | None = Field(None, description="an object; it is kept and never shown to a judge")
+    label: Label | None = Field(default=None, description="1 (yes, it holds) or 0")
+    group: Text | None = Field(default=None, description="the name of what must stay in one split")
+    meta: dict[str, Any] | None = Field(default=None, description="an object (kept, never shown to a judge)")
 
     @property
     def group_key(self) -> str:

@@ -19,7 +19,9 @@ class PlannedStep(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     step: Text = Field(description="the step's text")
-    products: Annotated[tuple[Product, ...], BeforeValidator(none_is_empty)] = Field((), description="the products")
+    products: Annotated[tuple[Product, ...], BeforeValidator(none_is_empty)] = Field(
+        default=(), description="the products"
+    )
 
     def text(self) -> str:
         return "\n".join([self.step, *(f"   - {product.text()}" for product in self.products)])

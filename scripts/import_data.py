@@ -1,7 +1,7 @@
 """Turn a real public file into a judgment's data: ``python scripts/import_data.py SOURCE FILE --out DIR``
 
-Sources: piqa and coscript (script_verify), intentionqa and esci (step_product). Writes train.jsonl, validation.jsonl and
-test.jsonl, none of which shares a goal (or, for step_product, a product) with another.
+Sources: piqa and coscript (script_verify), intentionqa and esci (step_product). Writes train.jsonl, validation.jsonl
+and test.jsonl, none of which shares a goal (or, for step_product, a product) with another.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         done = import_data(
             chosen.source, chosen.file, chosen.out, options, chosen.shares, chosen.seed, chosen.overwrite
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     print(done.text())

@@ -1,0 +1,88 @@
+"""What the sources share: rows of JSONL, Parquet or CSV, texts made clean, records made or skipped with a reason."""
+
+from __future__ import annotations
+
+import csv
+import html
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from recipes.base import NOT_TEXT, Record
+from recipes.faults import DataFaults, Fault, explain
+from recipes.rows import Row, file_rows
+
+R = TypeVar("R", bound=Record)
+Skipped = Counter[str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices of the importer; each source uses those that its docstring names.
+
+    ``negatives``: wrong products for each right one. ``yes``: grades that count as label 1. ``locale``: rows kept, None
+    for all. ``products``: a second file with the products, where the source has one.
+    """
+
+    negatives: int = 1
+    yes: tuple[str, ...] = ("E",)
+    locale: str | None = "us"
+    products: Path | None = None
+
+
+def source_rows(path: Path, need: Sequence[str]) -> Iterator[Row]:
+    """The rows of ``*.jsonl[.gz]``, ``*.parquet`` or ``*.csv``.
+
+    Raises DataFaults at the first row that cannot be read or lacks one of the fields in ``need``.
+    """
+    if not path.is_file():
+        raise DataFaults([Fault(str(path), None, "", "no such file; give the path of the published file")])
+    for row in _csv_rows(path) if path.suffix.lower() == ".csv" else file_rows(str(path)):
+        if isinstance(row, Fault):
+            raise DataFaults([row])
+        missing = [name for name in need if name not in row.value]
+        if missing:
+            there = ", ".join(str(name) for name in row.value)
+            message = f"missing; this source has the fields {', '.join(need)}, the file has {there}"
+            raise DataFaults([Fault(str(path), row.line, missing[0], message)])
+        yield row
+
+
+def _csv_rows(path: Path) -> Iterator[Row | Fault]:
+    csv.field_size_limit(2**31 - 1)
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            for number, value in enumerate(csv.DictReader(file), 1):
+                value.pop(None, None)  # cells beyond the header stand under None
+                yield Row(number, value)
+    except (UnicodeDecodeError, csv.Error) as error:
+        yield Fault(str(path), None, "", f"cannot be read as CSV ({error}); save it as CSV in UTF-8")
+
+
+def clean(value: Any) -> str | None:
+    """A shop's text as plain text: HTML tags and entities resolved, spaces collapsed; None where there is none."""
+    if not isinstance(value, str):
+        return None
+    text = html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", " ", value))
+    text = " ".join(re.sub(r"</?[a-zA-Z][^<>]*>", " ", text).split())
+    return None if not text or text.lower() in NOT_TEXT else text
+
+
+def group_name(text: str) -> str:
+    """A text without case and punctuation, so that two spellings of one goal are one group."""
+    return " ".join(re.findall(r"\w+", text.lower())) or text
+
+
+def make(model: type[R], skipped: Skipped, fields: Mapping[str, Any]) -> R | None:
+    """The record, or None with the reason counted in ``skipped``."""
+    try:
+        return model.model_validate({name: value for name, value in fields.items() if value is not None})
+    except ValidationError as error:
+        field, message = explain(error.errors(include_url=False)[0], model)
+        skipped[f"{re.sub(r'[0-9]+', '', field)}: {message.split(';')[0]}"] += 1
+        return None
