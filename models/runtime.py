@@ -29,6 +29,15 @@ def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in VERSIONED}
 
 
+def this_process() -> PartialState:
+    """This process among those that a launcher started, or alone.
+
+    Without an accelerator accelerate must be told so: otherwise each of several processes takes itself for the only
+    one (accelerate 1.15, PartialState._prepare_backend). The first call in a process decides.
+    """
+    return PartialState(cpu=not torch.accelerator.is_available())
+
+
 @contextmanager
 def one_of_many() -> Iterator[PartialState]:
     """This process among those that a launcher started (or alone), its process group closed at the end.
@@ -36,7 +45,7 @@ def one_of_many() -> Iterator[PartialState]:
     A ValueError or FileNotFoundError (faults in data or settings) ends every process with status 1; the main process
     says the sentence.
     """
-    state = PartialState()
+    state = this_process()
     try:
         yield state
     except (ValueError, FileNotFoundError) as error:

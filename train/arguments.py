@@ -1,0 +1,104 @@
+"""Reading a configuration: YAML first, then flags; unknown keys fail with the nearest known one."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from jsonargparse import ArgumentParser
+
+T = TypeVar("T")
+
+BOOLEANS = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
+
+
+def parse(tree: type[T], arguments: Sequence[str] | None = None, default_config: Path | None = None, doc: str = "") -> T:
+    """An instance of the dataclass ``tree`` from ``--config FILE.yaml`` and flags, or exit with status 2 and a sentence.
+
+    Flags take either form (``--optim.learning_rate 1e-4``, ``--optim.learning_rate=1e-4``); booleans also stand
+    alone or as ``--no_x``; ``none`` and ``null`` are the absent value.
+
+    Args:
+        default_config: the YAML file that is read when no ``--config`` is given.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if default_config is not None and not any(word == "--config" or word.startswith("--config=") for word in given):
+        given = ["--config", str(default_config), *given]
+    parser = ArgumentParser(description=doc, exit_on_error=False, allow_abbrev=False)
+    parser.add_argument("--config", action="config", help="a YAML file with any of the keys below; flags win over it")
+    parser.add_class_arguments(tree, as_group=False)
+    leaves = leaf_types(tree)
+    try:
+        namespace = parser.parse_args(_normalise(given, leaves))
+        values = parser.instantiate(namespace)
+    except (argparse.ArgumentError, TypeError, ValueError, OSError) as error:
+        parser.exit(2, f"{_explain(str(error), list(leaves))}\n")
+    names = {entry.name for entry in fields(tree)}  # type: ignore[arg-type]
+    return tree(**{name: value for name, value in vars(values).items() if name in names})
+
+
+def leaf_types(tree: type, prefix: str = "") -> dict[str, Any]:
+    """Dotted name -> type of every field that is not itself a dataclass."""
+    leaves: dict[str, Any] = {}
+    for name, kind in get_type_hints(tree).items():
+        if is_dataclass(kind):
+            leaves.update(leaf_types(kind, f"{prefix}{name}."))  # type: ignore[arg-type]
+        else:
+            leaves[prefix + name] = kind
+    return leaves
+
+
+def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
+    """Flags in the one form that the parser takes."""
+    words: list[str] = []
+    rest = list(arguments)
+    while rest:
+        word = rest.pop(0)
+        name, sign, value = word.removeprefix("--").partition("=")
+        negated = re.sub(r"^((?:\w+\.)*)no[_-]", r"\1", name)
+        if not word.startswith("--"):
+            words.append(word)
+        elif leaves.get(negated) is bool and name not in leaves and not sign:
+            words.append(f"--{negated}=false")
+        elif name in leaves:
+            if not sign and leaves[name] is bool:
+                value = rest.pop(0) if rest and rest[0].lower() in BOOLEANS else "true"
+            elif not sign and rest:
+                value = rest.pop(0)
+            elif not sign:
+                words.append(word)
+                continue
+            if leaves[name] is bool:
+                value = BOOLEANS.get(value.lower(), value)
+            elif value.lower() in ("none", "null"):
+                value = "null"
+            words.append(f"--{name}={value}")
+        else:
+            words.append(word)
+    return words
+
+
+def _explain(message: str, known: list[str]) -> str:
+    """The parser's complaint in our words, with the nearest known key where one was unknown."""
+    unknown: list[str] = []
+    if match := re.search(r"Group '([^']*)' does not accept (?:option|nested key) '([^']*)'", message):
+        unknown = [f"{match[1]}.{match[2]}" if match[1] else match[2]]
+    elif match := re.search(r"unrecognized arguments: (.*)", message, re.IGNORECASE):
+        unknown = [word.removeprefix("--").partition("=")[0] for word in match[1].split() if word.startswith("--")]
+    elif match := re.search(r"[Kk]ey ['\"]([\w.]+)['\"] is not expected|does not accept option '([\w.]+)'", message):
+        unknown = [match[1] or match[2]]
+    lines = []
+    for key in unknown:
+        near = get_close_matches(key, known, n=1, cutoff=0.6) or get_close_matches(
+            key.rsplit(".", 1)[-1], [name.rsplit(".", 1)[-1] for name in known], n=1, cutoff=0.6
+        )
+        full = [name for name in known if near and (name == near[0] or name.rsplit(".", 1)[-1] == near[0])]
+        hint = f"; did you mean {full[0]}?" if full else "; --help lists the keys"
+        lines.append(f"configuration: {key}: unknown key{hint}")
+    return "\n".join(lines) or f"configuration: {message}"

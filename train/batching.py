@@ -1,0 +1,87 @@
+"""Encoded records as a dataset, and the order in which training sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import Dataset, Sampler
+
+from models.encoding import Encoded, Encoder
+
+BLOCK = 16  # updates whose records are sorted by length together
+
+
+class EncodedDataset(Dataset[dict[str, Any]]):
+    """Encoded prompts with their labels (0 or 1) and row numbers."""
+
+    def __init__(self, encoded: Sequence[Encoded], labels: Sequence[int]) -> None:
+        self.encoded = encoded
+        self.labels = labels
+
+    def __len__(self) -> int:
+        return len(self.encoded)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {"encoded": self.encoded[row], "labels": self.labels[row], "row": row}
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of each record."""
+        return [len(encoded["input_ids"]) for encoded in self.encoded]
+
+
+class Collator:
+    """Items of an EncodedDataset to a padded batch: the encoder's tensors, ``labels`` [rows] and ``row`` [rows]."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
+        batch = self.encoder.pad([item["encoded"] for item in items])
+        batch["labels"] = torch.tensor([item["labels"] for item in items], dtype=torch.long)
+        batch["row"] = torch.tensor([item["row"] for item in items], dtype=torch.long)
+        return batch
+
+
+class LengthBlockSampler(Sampler[int]):
+    """Rows in shuffled order, of similar length within an update, the longest update of all first.
+
+    Every epoch is shuffled anew; blocks of ``BLOCK`` updates are sorted by length and cut into updates, and the updates
+    are shuffled. Order follows from (seed, epoch, lengths, batch_size) alone: neither the number of processes nor
+    how a batch is cut nor a restart changes it. The longest comes first, so that a batch that does not fit in
+    memory fails in the first minute.
+
+    Args:
+        batch_size: records an update, over all processes.
+    """
+
+    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
+        self.lengths = list(lengths)
+        self.batch_size = batch_size
+        self.seed = seed
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Which epoch's order comes next."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
+        order: list[int] = torch.randperm(len(self.lengths), generator=generator).tolist()
+        updates: list[list[int]] = []
+        span = BLOCK * self.batch_size
+        for start in range(0, len(order), span):
+            block = sorted(order[start : start + span], key=lambda row: -self.lengths[row])
+            updates += [block[cut : cut + self.batch_size] for cut in range(0, len(block), self.batch_size)]
+        # An update that is not full can only come last, or the ones after it would be cut elsewhere.
+        short = [updates.pop()] if len(updates[-1]) < self.batch_size and len(updates) > 1 else []
+        shuffled = [updates[place] for place in torch.randperm(len(updates), generator=generator).tolist()]
+        longest = max(range(len(shuffled)), key=lambda place: sum(self.lengths[row] for row in shuffled[place]))
+        shuffled.insert(0, shuffled.pop(longest))
+        for update in shuffled + short:
+            yield from update

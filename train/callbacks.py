@@ -1,0 +1,131 @@
+"""What watches a training run: metrics.jsonl, throughput, and W&B."""
+
+from __future__ import annotations
+
+import json
+import netrc
+import os
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import torch
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from train.config import TrackingConfig
+
+
+class MetricsFile(TrainerCallback):
+    """Appends each logged line to ``metrics.jsonl``; the main process only."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        if state.is_world_process_zero and logs:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": state.global_step, **logs}, sort_keys=True) + "\n")
+
+
+class Throughput(TrainerCallback):
+    """Adds tokens/s, records/s and the share of padding since the last line to each logged training line.
+
+    The figures are of this process; ``watch`` is called with each batch's attention mask.
+    """
+
+    def __init__(self) -> None:
+        self.real = self.padded = self.rows = 0
+        self.since = time.perf_counter()
+
+    def watch(self, mask: torch.Tensor) -> None:
+        """Count a batch: ``mask`` is [rows, tokens], 1 where a token is real."""
+        self.real += int(mask.sum())
+        self.padded += mask.numel()
+        self.rows += len(mask)
+
+    def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self.rows == 0:
+            self.since = time.perf_counter()
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        if logs is None or "loss" not in logs or not self.rows:
+            return
+        seconds = max(time.perf_counter() - self.since, 1e-9)
+        logs["tokens_per_second"] = round(self.real / seconds, 1)
+        logs["records_per_second"] = round(self.rows / seconds, 2)
+        logs["padding_share"] = round(1 - self.real / self.padded, 4)
+        self.real = self.padded = self.rows = 0
+
+
+class WandbRun(TrainerCallback):
+    """A W&B run on the main process: configuration, metrics, and the adapter as an artifact at the end.
+
+    Offline where no account is found; it never asks for one.
+    """
+
+    def __init__(self, settings: TrackingConfig, config: dict[str, Any], folder: Path, name: str) -> None:
+        self.settings = settings
+        self.config = config
+        self.folder = folder
+        self.name = name
+        self.run: Any = None
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if not state.is_world_process_zero or self.settings.wandb == "disabled" or self.run is not None:
+            return
+        import wandb
+
+        self.run = wandb.init(
+            project=self.settings.project,
+            entity=self.settings.entity,
+            name=self.name,
+            dir=str(self.folder),
+            config=self.config,
+            mode=wandb_mode(self.settings.wandb),  # type: ignore[arg-type]
+            settings=wandb.Settings(silent=True, console="off"),
+        )
+
+    def on_log(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+    ) -> None:
+        if self.run is not None and logs:
+            self.run.log({key: value for key, value in logs.items() if not isinstance(value, str)}, step=state.global_step)
+
+    def finish(self, adapter: Path | None, summary: dict[str, Any]) -> None:
+        """Log the adapter's folder as an artifact, set the summary and end the run."""
+        if self.run is None:
+            return
+        import wandb
+
+        self.run.summary.update(summary)
+        if adapter is not None:
+            artifact = wandb.Artifact(f"{self.name}-adapter", type="model")
+            artifact.add_dir(str(adapter))
+            self.run.log_artifact(artifact)
+        self.run.finish()
+        self.run = None
+
+
+def wandb_mode(asked: str) -> str:
+    """online, offline or disabled; auto is what WANDB_MODE says, else online where a key is configured."""
+    if asked != "auto":
+        return asked
+    if mode := os.environ.get("WANDB_MODE"):
+        return mode
+    return "online" if os.environ.get("WANDB_API_KEY") or _key_in_netrc() else "offline"
+
+
+def _key_in_netrc() -> bool:
+    """Whether `wandb login` has left a key for the configured server."""
+    import wandb
+
+    try:
+        host = urlsplit(wandb.Settings().base_url).hostname or ""
+        return netrc.netrc(os.environ.get("NETRC")).authenticators(host) is not None
+    except (OSError, netrc.NetrcParseError):
+        return False

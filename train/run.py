@@ -1,0 +1,243 @@
+"""A training run from configuration to a judge on disk."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from peft import set_peft_model_state_dict
+from rich.console import Console
+from safetensors.torch import load_file
+from transformers import EarlyStoppingCallback, TrainingArguments, set_seed
+from transformers.utils import logging as transformers_logging
+
+from models.checkpoint import resolve
+from models.judge import ADAPTER_WEIGHTS, Judge, new_judge
+from models.runtime import one_of_many, this_process, use_threads, versions
+from models.scoring import margins, probabilities
+from recipes.base import Judgment
+from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error, fit_temperature
+from train.arguments import parse
+from train.callbacks import MetricsFile, Throughput, WandbRun
+from train.card import write_card
+from train.config import TrainConfig
+from train.data import RunData, Split, prepare, read_run_data
+from train.dry_run import report
+from train.runs import RunFolder
+from train.trainer import JudgeTrainer, balanced_weights
+
+CONFIGS = Path(__file__).resolve().parents[1] / "configs"
+
+
+def main(judgment: Judgment[Any]) -> None:
+    """What ``accelerate launch train/<judgment>.py`` does. Faults in data or settings end it with a sentence, status 1."""
+    default = CONFIGS / judgment.name / "minilm.yaml"
+    config = parse(TrainConfig, default_config=default, doc=f"Train a judge for {judgment.name}. Default --config: {default.name}")
+    with one_of_many():
+        train(judgment, config)
+
+
+def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None:
+    """Train, choose threshold and temperature on validation, save; the final metrics, or None after a dry run."""
+    state = this_process()
+    say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
+    use_threads(config.threads)
+    folder = RunFolder(config, judgment.name)
+    with state.main_process_first():
+        data = read_run_data(judgment, config.data, config.seed)
+        checkpoint = resolve(config.checkpoint)
+    if not config.dry_run:
+        if folder.finished and not config.run.overwrite:
+            say.print(f"{folder.path} is finished; give --run.name another name, or --run.overwrite to start anew")
+        if state.is_main_process:
+            folder.open(config, {"data": data.fingerprints})
+        state.wait_for_everyone()
+        if folder.finished:
+            return finished_metrics(folder)
+    set_seed(config.seed)
+    judge = new_judge(
+        checkpoint,
+        judgment.name,
+        judgment.template_version,
+        judgment.label_words,
+        config.model,
+        config.lora if config.method == "lora" else None,
+        config.data.max_length,
+        config.optim.gradient_checkpointing,
+    ).with_spec(versions=versions())
+    splits = prepare_splits(judgment, data, judge, config, say)
+    if config.dry_run:
+        report(Console(quiet=not state.is_main_process), config, judge, list(splits.values()))
+        return None
+    return _learn(judgment, config, folder, judge, splits, say)
+
+
+def prepare_splits(
+    judgment: Judgment[Any], data: RunData, judge: Judge, config: TrainConfig, say: Console
+) -> dict[str, Split]:
+    """Every split that has records, fitted and encoded; what was shortened or left out is said."""
+    splits = {}
+    for name, records in vars(data).items():
+        if not records:
+            continue
+        with say.status(f"encoding {len(records)} {name} records"):
+            split = prepare(f"data.{name}", judgment, records, judge, config.data.drop_too_long)
+        facts = split.facts()
+        cut = "".join(f", {facts[key]} {words}" for key, words in (("shortened", "shortened"), ("left_out", "left out")) if facts[key])
+        say.print(f"{name}: {facts['records']} records, {facts['yes']} yes, {facts['tokens']['mean']} tokens on average{cut}")
+        splits[name] = split
+    return splits
+
+
+def _learn(
+    judgment: Judgment[Any], config: TrainConfig, folder: RunFolder, judge: Judge, splits: dict[str, Split], say: Console
+) -> dict[str, Any]:
+    state = this_process()
+    labels = splits["train"].dataset.labels
+    wandb_run = WandbRun(config.tracking, asdict(config), folder.path, f"{judgment.name}-{folder.path.name}")
+    throughput = Throughput()
+    callbacks: list[Any] = [throughput, MetricsFile(folder.metrics), wandb_run]
+    if config.evaluation.patience is not None:
+        callbacks.append(EarlyStoppingCallback(config.evaluation.patience))
+    transformers_logging.set_verbosity_warning()
+    trainer = JudgeTrainer(
+        judge,
+        training_arguments(config, folder, len(labels), state.num_processes),
+        splits["train"].dataset,
+        splits["validation"].dataset,
+        config.optim.batch_size,
+        balanced_weights(list(labels)) if config.optim.class_weights == "balanced" else (1.0, 1.0),
+        config.optim.label_smoothing,
+        callbacks,
+    )
+    trainer.watch = throughput.watch
+    with state.main_process_first():
+        last = folder.last_checkpoint(state.num_processes) if state.is_main_process else _newest(folder)
+    if last is not None:
+        step = int(last.name.rsplit("-", 1)[1])
+        say.print(f"resuming {folder.path} from update {step} ({last.name})")
+        if state.is_main_process:
+            folder.cut_metrics(step)
+    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    summary = _finish(judgment, config, folder, trainer, splits, say)
+    wandb_run.finish(folder.adapter, summary)
+    return summary
+
+
+def _newest(folder: RunFolder) -> Path | None:
+    """What `RunFolder.last_checkpoint` has left on the main process."""
+    return max(folder.checkpoints.glob("checkpoint-*"), key=lambda path: int(path.name.rsplit("-", 1)[1]), default=None)
+
+
+def training_arguments(config: TrainConfig, folder: RunFolder, records: int, processes: int) -> TrainingArguments:
+    """transformers' arguments for a run. Raises ValueError where the batch cannot be cut as asked."""
+    optim = config.optim
+    micro = min(optim.micro_batch_size, max(1, optim.batch_size // processes))
+    if optim.batch_size % (micro * processes):
+        raise ValueError(
+            f"optim.batch_size {optim.batch_size} is not a multiple of optim.micro_batch_size {micro} x {processes} processes; "
+            f"give {micro * processes * max(1, round(optim.batch_size / (micro * processes)))}"
+        )
+    updates = optim.max_steps or math.ceil(math.ceil(records / optim.batch_size) * optim.epochs)
+    every = config.evaluation.every
+    steps = max(1, round(every * updates)) if every < 1 else round(every)
+    return TrainingArguments(
+        output_dir=str(folder.checkpoints),
+        per_device_train_batch_size=micro,
+        per_device_eval_batch_size=config.evaluation.batch_size,
+        gradient_accumulation_steps=optim.batch_size // (micro * processes),
+        learning_rate=optim.learning_rate,
+        num_train_epochs=optim.epochs,
+        max_steps=optim.max_steps or -1,
+        lr_scheduler_type=optim.schedule if optim.schedule != "constant" else "constant_with_warmup",
+        warmup_steps=math.ceil(optim.warmup * updates),
+        weight_decay=optim.weight_decay,
+        max_grad_norm=optim.max_grad_norm,
+        gradient_checkpointing=optim.gradient_checkpointing,
+        gradient_checkpointing_kwargs={"use_reentrant": False},
+        bf16=config.method == "full" and config.model.dtype in ("auto", "bfloat16") and torch.cuda.is_available(),
+        eval_strategy="steps",
+        eval_steps=steps,
+        save_strategy="steps",
+        save_steps=steps,
+        save_total_limit=2,
+        load_best_model_at_end=True,
+        metric_for_best_model=config.evaluation.metric,
+        greater_is_better=config.evaluation.direction == "up",
+        logging_steps=config.tracking.log_every,
+        logging_nan_inf_filter=False,
+        report_to="none",
+        remove_unused_columns=False,
+        label_names=["labels"],
+        seed=config.seed,
+        data_seed=config.seed,
+        ddp_find_unused_parameters=False,
+        dataloader_pin_memory=torch.cuda.is_available(),
+    )
+
+
+def _finish(
+    judgment: Judgment[Any], config: TrainConfig, folder: RunFolder, trainer: JudgeTrainer, splits: dict[str, Split], say: Console
+) -> dict[str, Any]:
+    """Calibrate the best checkpoint on validation, save the judge, and judge validation and test with what was saved."""
+    state = this_process()
+    judge = trainer.judge
+    trainer.save_model(str(folder.checkpoints / "best"))
+    summary: dict[str, Any] = {}
+    if state.is_main_process:
+        _restore(judge, folder.checkpoints / "best")
+        found = {name: _margins(judge, split) for name, split in splits.items() if name != "train"}
+        labels = splits["validation"].dataset.labels
+        temperature = fit_temperature(labels, found["validation"])
+        threshold = best_threshold(labels, probabilities(found["validation"], temperature))
+        judge = judge.with_spec(threshold=threshold, temperature=temperature, max_length=judge.max_length)
+        for name, values in found.items():
+            summary[name] = _measure(splits[name].dataset.labels, values, temperature, threshold)
+        summary["best"] = {"step": trainer.state.best_global_step, config.evaluation.metric: trainer.state.best_metric}
+        folder.adapter.parent.mkdir(parents=True, exist_ok=True)
+        judge.save(folder.adapter)
+        write_card(folder, judgment, judge, config, summary, splits)
+        with folder.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"step": trainer.state.global_step, "final": summary}, sort_keys=True) + "\n")
+        say.print(f"saved {folder.adapter}: {_sentence(summary)}")
+    state.wait_for_everyone()
+    return summary
+
+
+def _restore(judge: Judge, folder: Path) -> None:
+    """Put the files' weights into the model, so that what is measured is what was saved."""
+    if (folder / ADAPTER_WEIGHTS).is_file():
+        set_peft_model_state_dict(judge.model, load_file(folder / ADAPTER_WEIGHTS))
+
+
+def _margins(judge: Judge, split: Split) -> Any:
+    return margins(judge, split.dataset.encoded)
+
+
+def _measure(labels: Any, values: Any, temperature: float, threshold: float) -> dict[str, float]:
+    p = probabilities(np.asarray(values), temperature)
+    measured = {**binary_metrics(labels, p, threshold), "ece": expected_calibration_error(labels, p)}
+    return {name: round(value, 6) for name, value in measured.items() if not math.isnan(value)}
+
+
+def _sentence(summary: dict[str, Any]) -> str:
+    parts = [
+        f"{name} accuracy {summary[name]['accuracy']:.3f}, macro-F1 {summary[name]['macro_f1']:.3f}"
+        for name in ("validation", "test")
+        if name in summary
+    ]
+    return "; ".join(parts)
+
+
+def finished_metrics(folder: RunFolder) -> dict[str, Any]:
+    """The final metrics of a finished run, as metrics.jsonl holds them."""
+    for line in reversed(folder.metrics.read_text(encoding="utf-8").splitlines()):
+        entry = json.loads(line)
+        if "final" in entry:
+            return dict(entry["final"])
+    return {}

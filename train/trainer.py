@@ -1,0 +1,130 @@
+"""JudgeTrainer: transformers' Trainer with a classification loss that does not depend on how a batch is cut."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.data import Sampler
+from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers.trainer_utils import EvalPrediction
+
+from models.judge import Judge
+from recipes.metrics import binary_metrics, expected_calibration_error
+from train.batching import Collator, EncodedDataset, LengthBlockSampler
+
+
+class JudgeTrainer(Trainer):
+    """Teaches a judge by cross-entropy over (no, yes).
+
+    Args:
+        judge: its ``model`` is trained in place.
+        batch_size: records an update over all processes; the order of records follows from it.
+        class_weights: weight of a record by its label, averaging 1 over the training records.
+        label_smoothing: in training only; validation loss is neither smoothed nor weighted.
+    """
+
+    # The loss below is already divided by the records of the whole update, so that Trainer must not divide it again.
+    loss_is_scaled_for_ga = True
+
+    def __init__(
+        self,
+        judge: Judge,
+        args: TrainingArguments,
+        train_dataset: EncodedDataset | None,
+        eval_dataset: EncodedDataset,
+        batch_size: int,
+        class_weights: tuple[float, float] = (1.0, 1.0),
+        label_smoothing: float = 0.0,
+        callbacks: list[TrainerCallback] | None = None,
+    ) -> None:
+        super().__init__(
+            model=judge.model,
+            args=args,
+            data_collator=Collator(judge.encoder),
+            train_dataset=train_dataset,
+            eval_dataset=eval_dataset,
+            compute_metrics=validation_metrics,
+            callbacks=callbacks,
+        )
+        if self.args.n_gpu > 1:
+            raise RuntimeError("several GPUs in one process: start with `accelerate launch`, one process a GPU")
+        # Makes Trainer count the records of a whole update over all processes and hand the count to compute_loss.
+        self.model_accepts_loss_kwargs = True
+        self.judge = judge
+        self.batch_size = batch_size
+        self.class_weights = torch.tensor(class_weights)
+        self.label_smoothing = label_smoothing
+
+    def compute_loss(
+        self,
+        model: nn.Module,
+        inputs: dict[str, torch.Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> Any:
+        """Sum of the records' losses, divided by the records of the whole update (transformers#47688).
+
+        Distributed training averages gradients over processes, hence the factor of their number.
+        """
+        batch, labels = split_labels(inputs)
+        logits = self.judge.logits(batch, model)
+        weights = self.class_weights.to(logits.device)
+        losses = F.cross_entropy(logits, labels, label_smoothing=self.label_smoothing, reduction="none")
+        count = len(labels) if num_items_in_batch is None else num_items_in_batch
+        loss = (losses * weights[labels]).sum() / count * self.accelerator.num_processes
+        return (loss, {"logits": logits}) if return_outputs else loss
+
+    def prediction_step(
+        self,
+        model: nn.Module,
+        inputs: dict[str, torch.Tensor],
+        prediction_loss_only: bool,
+        ignore_keys: list[str] | None = None,
+    ) -> tuple[None, torch.Tensor, torch.Tensor]:
+        """Class logits [rows, 2], and (label, row number) [rows, 2]: metrics are made of rows, never of batch means."""
+        batch, labels = split_labels(self._prepare_inputs(inputs))
+        with torch.no_grad(), self.compute_loss_context_manager():
+            logits = self.judge.logits(batch, model)
+        rows = inputs["row"].to(labels.device)
+        return None, logits.detach(), torch.stack([labels, rows], dim=1)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
+        dataset = train_dataset or self.train_dataset
+        return LengthBlockSampler(dataset.lengths, self.batch_size, self.args.seed)
+
+
+def split_labels(inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+    """What the model reads, and the labels."""
+    return {key: value for key, value in inputs.items() if key not in ("labels", "row")}, inputs["labels"]
+
+
+def validation_metrics(prediction: EvalPrediction) -> dict[str, float]:
+    """Metrics at threshold 0.5 and the plain log loss, over every row exactly once.
+
+    Raises RuntimeError if a row is missing or was counted twice.
+    """
+    logits = np.asarray(prediction.predictions, dtype=np.float64)
+    labels, rows = np.asarray(prediction.label_ids).T
+    if sorted(rows.tolist()) != list(range(len(rows))):
+        raise RuntimeError(f"validation saw {len(set(rows.tolist()))} different rows among {len(rows)}; none may be missing or twice")
+    order = np.argsort(rows)
+    margins, labels = (logits[:, 1] - logits[:, 0])[order], labels[order]
+    p = 1.0 / (1.0 + np.exp(-margins))
+    loss = float(np.mean(np.logaddexp(0.0, margins) - labels * margins))
+    metrics = {**binary_metrics(labels, p), "loss": loss, "ece": expected_calibration_error(labels, p)}
+    return {name: value for name, value in metrics.items() if not math.isnan(value)}
+
+
+def balanced_weights(labels: list[int]) -> tuple[float, float]:
+    """n / (2 n_class) for (no, yes): both classes weigh the same in total, and the average weight is 1."""
+    count = len(labels)
+    yes = sum(labels)
+    if yes in (0, count):
+        raise ValueError("class weights need both classes among the training records")
+    return count / (2 * (count - yes)), count / (2 * yes)
