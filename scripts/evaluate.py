@@ -37,7 +37,8 @@ def main() -> None:
             print(f"  {benchmark:12} {command.__doc__}")
     else:
         near = get_close_matches(name, BENCHMARKS, n=1, cutoff=0)[0]
-        print(f"benchmark {name!r} is not known; did you mean {near!r}? Known: {', '.join(BENCHMARKS)}", file=sys.stderr)
+        message = f"benchmark {name!r} is not known; did you mean {near!r}? Known: {', '.join(BENCHMARKS)}"
+        print(message, file=sys.stderr)
         sys.exit(2)
 
 

@@ -1,0 +1,74 @@
+"""The configuration of an evaluation: every field is a flag and a YAML key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from models.backbone import Dtype, Quantization
+from models.scoring import TOKEN_BUDGET
+
+Method = Literal["auto", "judge", "verbalizer", "masked_lm", "nli", "plausibility", "bag_of_words"]
+
+
+@dataclass(frozen=True)
+class EcomScriptConfig:
+    """An evaluation on one judgment.
+
+    A data reference is a JSONL or Parquet file, a hub data set (org/name[@revision][:split]), or sample:train,
+    sample:validation, sample:test.
+
+    Attributes:
+        judgment: script_verify, step_product or holistic_verify.
+        data: the labelled records to judge; nothing is ever chosen on them.
+        checkpoint: a packaged name (minilm, smollm2-135m), a folder, or a hub id (org/name[@revision]). May be left out
+            where the adapter names its backbone.
+        adapter: the folder that training wrote (runs/.../adapter), or a merged or fully fine-tuned model's.
+        method: judge (a trained judge), verbalizer (yes/no words of a language model), masked_lm, nli, plausibility
+            (zero-shot with encoders), bag_of_words (TF-IDF and logistic regression, needs train). auto is judge with an
+            adapter, else verbalizer for decoders and masked_lm for encoders.
+        shots: solved examples in the prompt; the same ones for every record, so that they are a shared prefix.
+        shots_from: where solved examples are drawn from; None is the sample's training records.
+        train: what bag_of_words learns from, and what the majority baseline counts.
+        validation: labelled records on which the threshold is chosen; None keeps the judge's own, or 0.5.
+        limit: judge only the first so many records.
+        max_length: tokens allowed a record; None is the judge's limit, or the checkpoint's. Longer records lose
+            product text.
+        drop_too_long: leave out (and count) what cannot be made to fit, where the default is to refuse.
+        dtype: None is that of training for a judge, else auto: bfloat16 where the hardware is fast at it, else float32.
+        quantization: none, nf4 or int8; None is that of training for a judge, else none.
+        nli_against: the label that entailment is weighed against.
+        token_budget: padded tokens computed at once.
+        resamples: bootstrap resamples of the groups.
+        bins: bins of the calibration errors.
+        seed: draws the examples, the bootstrap's resamples and the random baseline's coin.
+        threads: CPU threads a process; None shares the machine's cores among the processes on it.
+        out: the results' folder; None is results/ecomscript/<judgment>/<checkpoint or adapter>-<method>-<shots>shot.
+            What was stopped goes on there.
+        overwrite: forget what is there and start anew.
+    """
+
+    judgment: Literal["script_verify", "step_product", "holistic_verify"]
+    data: str = "sample:test"
+    checkpoint: str | None = None
+    adapter: str | None = None
+    method: Method = "auto"
+    shots: int = 0
+    shots_from: str | None = None
+    train: str | None = None
+    validation: str | None = None
+    limit: int | None = None
+    max_length: int | None = None
+    drop_too_long: bool = False
+    dtype: Dtype | None = None
+    quantization: Quantization | None = None
+    attention: str | None = None
+    trust_remote_code: bool = False
+    nli_against: Literal["neutral", "contradiction"] = "neutral"
+    token_budget: int = TOKEN_BUDGET
+    resamples: int = 2000
+    bins: int = 10
+    seed: int = 0
+    threads: int | None = None
+    out: str | None = None
+    overwrite: bool = False

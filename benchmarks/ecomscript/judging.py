@@ -1,0 +1,132 @@
+"""The run loop: every record gets its prediction exactly once, over any number of processes and restarts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from benchmarks.ecomscript.scorer import Scorer
+from benchmarks.results import Predictions
+from models.runtime import this_process
+from models.scoring import plan_batches, probabilities
+from recipes.base import Judgment
+from recipes.fitting import Fitted, fit
+
+
+@dataclass(frozen=True)
+class Examined:
+    """Prediction lines in the order of the data; what did not fit; what this run itself computed, and in how long."""
+
+    lines: list[dict[str, Any]]
+    fitted: Fitted[Any]
+    judged: int
+    seconds: float
+
+    @property
+    def labels(self) -> list[int]:
+        return [line["label"] for line in self.lines]
+
+    @property
+    def probabilities(self) -> list[float]:
+        return [line["p_yes"] for line in self.lines]
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Lets ``scorer`` judge sets of records and keeps the answers in ``folder``."""
+
+    judgment: Judgment[Any]
+    scorer: Scorer
+    folder: Path
+    token_budget: int
+    drop_too_long: bool
+    say: Console
+
+    def examine(self, name: str, records: Sequence[Any], threshold: float) -> Examined:
+        """Predictions for a set of records, going on where an earlier run was stopped.
+
+        Batches follow from the records alone. Those without an answer are dealt out to the processes; each writes a
+        batch as soon as it is judged, and the main process puts all together.
+        """
+        state = this_process()
+        fitted = self.fit(name, records)
+        batches = plan_batches(self.scorer.costs(fitted.records, fitted.lengths), self.token_budget)
+        ids = [record.id for record in fitted.records]
+        predictions = Predictions(self.folder, name)
+        if state.is_main_process:
+            predictions.recover([[ids[row] for row in batch] for batch in batches])
+        state.wait_for_everyone()
+        done = predictions.recovered()
+        pending = [batch for batch in batches if ids[batch[0]] not in done]
+        if done and pending:
+            self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
+        started = time.perf_counter()
+        for batch in self._progress(name, pending[state.process_index :: state.num_processes]):
+            margins = self.scorer.margins([fitted.records[row] for row in batch])
+            predictions.append(state.process_index, self._lines(fitted, batch, margins, threshold))
+        state.wait_for_everyone()
+        seconds = time.perf_counter() - started
+        if state.is_main_process:
+            predictions.merge(ids)
+        state.wait_for_everyone()
+        return Examined(predictions.read(), fitted, sum(map(len, pending)), seconds)
+
+    def fit(self, name: str, records: Sequence[Any]) -> Fitted[Any]:
+        """The records as they fit. Raises ValueError naming those that cannot, unless they may be dropped."""
+        scorer = self.scorer
+        fitted = fit(self.judgment, records, scorer.lengths, scorer.max_length)
+        if fitted.refused and not self.drop_too_long:
+            worst = sorted(fitted.refused.items(), key=lambda item: -item[1])
+            listed = ", ".join(f"{record} ({tokens} tokens)" for record, tokens in worst[:5])
+            fewer = f"give fewer shots (there are {scorer.shots}), " if scorer.shots else ""
+            raise ValueError(
+                f"{name}: {len(worst)} records do not fit {scorer.max_length} tokens even without their product text: "
+                f"{listed}{' ...' if len(worst) > 5 else ''}; {fewer}raise --max_length if the model takes "
+                "more, or set --drop_too_long"
+            )
+        if not fitted.records:
+            raise ValueError(f"{name}: no record is left after fitting {scorer.max_length} tokens")
+        return fitted
+
+    def _lines(
+        self, fitted: Fitted[Any], batch: Sequence[int], margins: NDArray[np.float64], threshold: float
+    ) -> list[dict[str, Any]]:
+        """Prediction lines of one batch. A margin is kept to six decimals; p_yes and verdict follow from that."""
+        if not np.isfinite(margins).all():
+            names = ", ".join(fitted.records[row].id for row in batch[:5])
+            raise RuntimeError(f"the model's numbers are not finite for {names}; try --dtype float32")
+        kept = np.round(margins, 6) + 0.0  # no negative zero
+        lines = []
+        for row, margin, p_yes in zip(batch, kept, probabilities(kept, self.scorer.temperature), strict=True):
+            record = fitted.records[row]
+            lines.append(
+                {
+                    "id": record.id,
+                    "group": record.group_key,
+                    "label": record.label,
+                    "p_yes": float(p_yes),
+                    "margin": float(margin),
+                    "verdict": int(p_yes >= threshold),
+                    "tokens": fitted.lengths[row],
+                    "shots": self.scorer.shots,
+                    "shortened": record.id in fitted.shortened,
+                }
+            )
+        return lines
+
+    def _progress(self, name: str, batches: Sequence[list[int]]) -> Iterator[list[int]]:
+        """The batches, with a bar over their records on the main process; a batch counts once it is done with."""
+        columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self.say, disable=self.say.quiet or not batches) as progress:
+            task = progress.add_task(name, total=sum(map(len, batches)))
+            for batch in batches:
+                yield batch
+                progress.advance(task, len(batch))

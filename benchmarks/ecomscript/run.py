@@ -1,0 +1,177 @@
+"""An evaluation from configuration to results: read, find who is examined, judge, measure."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from transformers.utils import logging as transformers_logging
+
+from benchmarks.ecomscript.config import EcomScriptConfig
+from benchmarks.ecomscript.fewshot import draw_shots
+from benchmarks.ecomscript.judging import Examiner
+from benchmarks.ecomscript.methods import Subject, build_scorer, find_subject, settings_facts
+from benchmarks.ecomscript.summary import measure, measure_baselines, table
+from benchmarks.results import EvaluationFolder, publishable, to_json
+from models.runtime import this_process, use_threads, versions
+from recipes.base import Judgment
+from recipes.judgments import get_judgment
+from recipes.metrics import best_threshold
+from recipes.reading import fingerprint, read_records
+
+
+@dataclass(frozen=True)
+class Material:
+    """The records of an evaluation: judged, to choose the threshold on, to learn from, and solved examples."""
+
+    data: list[Any]
+    validation: list[Any]
+    train: list[Any]
+    examples: tuple[Any, ...]
+
+    def counted(self) -> tuple[list[Any], str]:
+        """Where the majority class is counted: never on the judged records if there are others."""
+        if self.train:
+            return self.train, "the training records"
+        if self.validation:
+            return self.validation, "the validation records"
+        return self.data, "the judged records themselves"
+
+
+def evaluate(config: EcomScriptConfig) -> dict[str, Any]:
+    """Examine a checkpoint, as one of any number of processes; the results, the same in each.
+
+    Raises ValueError or FileNotFoundError in words: faults in the data or the settings, or a folder in use.
+    """
+    state = this_process()
+    threads = use_threads(config.threads)
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    judgment = get_judgment(config.judgment)
+    with state.main_process_first():
+        material = read_material(judgment, config)
+        subject = find_subject(config, judgment)
+    folder = open_folder(config, identity_of(config, judgment, subject, material), subject)
+    say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
+    view = {"resamples": config.resamples, "bins": config.bins, "train": fingerprint(material.train)}
+    results: dict[str, Any] | None = folder.results()
+    if results is not None and results.get("view") == view:
+        say.print(f"{folder.path} is finished; give --overwrite to judge again")
+    else:
+        made = judge_and_measure(config, judgment, subject, material, folder, say)
+        earlier = results["cost"] if results is not None and not made["cost"]["records"] else None
+        made |= {"cost": earlier or {**made["cost"], "threads": threads}, "versions": versions(), "view": view}
+        if state.is_main_process:
+            folder.write_results(made)
+        state.wait_for_everyone()
+        results = json.loads(to_json(made))
+    if state.is_main_process:
+        Console(highlight=False).print(table(results))
+        say.print(f"{folder.path}: results.json, predictions.jsonl")
+    return results
+
+
+def read_material(judgment: Judgment[Any], config: EcomScriptConfig) -> Material:
+    """All records that the evaluation needs.
+
+    Raises ValueError where validation or training records share a group with those that are judged.
+    """
+    data = read_records(judgment, config.data)[: config.limit]
+    judged = {record.group_key for record in data}
+    validation = read_records(judgment, config.validation) if config.validation else []
+    train = read_records(judgment, config.train) if config.train else []
+    for reference, records in ((config.validation, validation), (config.train, train)):
+        if shared := sorted({record.group_key for record in records} & judged):
+            raise ValueError(
+                f"{reference}: {len(shared)} groups are also in {config.data}, first {shared[0]!r}; nothing may be "
+                "chosen or learned on what is judged: split by group"
+            )
+    examples: tuple[Any, ...] = ()
+    if config.shots:
+        where = config.shots_from or "sample:train"
+        examples = draw_shots(read_records(judgment, where), config.shots, config.seed, [*data, *validation], where)
+    return Material(data, validation, train, examples)
+
+
+def identity_of(
+    config: EcomScriptConfig, judgment: Judgment[Any], subject: Subject, material: Material
+) -> dict[str, Any]:
+    """Everything that fixes the predictions; no path among it."""
+    return {
+        "benchmark": "ecomscript",
+        "judgment": judgment.name,
+        "template": judgment.template_version,
+        "method": subject.method,
+        "subject": subject.facts,
+        "data": fingerprint(material.data),
+        "validation": fingerprint(material.validation) if material.validation else None,
+        "train": fingerprint(material.train) if subject.method == "bag_of_words" else None,
+        "shots": {"count": len(material.examples), "records": fingerprint(material.examples)},
+        "seed": config.seed,
+        "settings": settings_facts(subject, config),
+    }
+
+
+def open_folder(config: EcomScriptConfig, identity: dict[str, Any], subject: Subject) -> EvaluationFolder:
+    """The folder of this evaluation; every process refuses together what holds another one."""
+    state = this_process()
+    default = Path("results") / "ecomscript" / config.judgment / f"{subject.name}-{subject.method}-{config.shots}shot"
+    folder = EvaluationFolder(Path(config.out) if config.out else default, identity)
+    folder.refuse_other(config.overwrite)
+    state.wait_for_everyone()
+    if state.is_main_process:
+        if config.overwrite:
+            folder.clear()
+        folder.open()
+    state.wait_for_everyone()
+    return folder
+
+
+def judge_and_measure(
+    config: EcomScriptConfig,
+    judgment: Judgment[Any],
+    subject: Subject,
+    material: Material,
+    folder: EvaluationFolder,
+    say: Console,
+) -> dict[str, Any]:
+    """Load who is examined, let it judge every record, and make ``results.json`` of the answers."""
+    state = this_process()
+    scorer = build_scorer(subject, config, judgment, material.train, material.examples, state.device)
+    examiner = Examiner(judgment, scorer, folder.path, config.token_budget, config.drop_too_long, say)
+    threshold = choose_threshold(examiner, material.validation)
+    found = examiner.examine("predictions", material.data, threshold["value"])
+    measured = measure(found.lines, config.resamples, config.bins, config.seed)
+    return {
+        "benchmark": "ecomscript",
+        "judgment": judgment.name,
+        "template": judgment.template_version,
+        "subject": {"name": subject.name, "method": subject.method, **subject.facts},
+        "data": {"reference": publishable(config.data), "fingerprint": folder.identity["data"]},
+        **measured,
+        "threshold": threshold,
+        "temperature": scorer.temperature,
+        "baselines": measure_baselines(found.lines, *material.counted(), config.resamples, config.seed),
+        "shots": {**measured["shots"], "asked": config.shots, "ids": [example.id for example in material.examples]},
+        "refused": {"count": len(found.fitted.refused), "tokens": found.fitted.refused},
+        "settings": {**folder.identity["settings"], "seed": config.seed, "max_length": scorer.max_length},
+        "cost": {
+            "records": found.judged,
+            "seconds": round(found.seconds, 2),
+            "processes": state.num_processes,
+            "device": state.device.type,
+        },
+    }
+
+
+def choose_threshold(examiner: Examiner, validation: list[Any]) -> dict[str, Any]:
+    """The threshold and where it comes from: best on the validation records if there are any, else the scorer's own."""
+    scorer = examiner.scorer
+    if not validation:
+        return {"value": scorer.threshold, "from": scorer.threshold_from}
+    seen = examiner.examine("validation", validation, scorer.threshold)
+    best = best_threshold(seen.labels, seen.probabilities)
+    return {"value": best, "from": f"best macro-F1 on {len(seen.lines)} validation records"}

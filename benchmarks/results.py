@@ -1,0 +1,202 @@
+"""The folder of an evaluation: what was examined, every answer as it comes, and the numbers made of the answers.
+
+``evaluation.json`` says which evaluation this is: a folder holds one and no other. While it runs, each process appends
+its answers, a batch at a time, to a file of its own under ``<name>.parts/``. At the end they become ``<name>.jsonl``,
+one line a record in the order of the data. A killed evaluation keeps every whole batch; a batch that was cut is judged
+again, so that the file ends the same, however often it was killed and however many processes there were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from models.manifest import sha256
+
+IDENTITY, RESULTS = "evaluation.json", "results.json"
+SETS = ("predictions", "validation")
+DIGESTED = (".safetensors", ".json", ".jinja", ".model", ".txt")
+
+
+class EvaluationFolder:
+    """The folder of one evaluation, known by its ``identity``: everything that fixes the predictions."""
+
+    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
+        self.path = path
+        self.identity: dict[str, Any] = json.loads(to_json(identity))
+
+    def refuse_other(self, overwrite: bool = False) -> None:
+        """Raises ValueError, naming the first difference, where the folder holds another evaluation. Writes nothing.
+
+        What is no evaluation at all is refused even where one may be overwritten.
+        """
+        path = self.path / IDENTITY
+        if path.is_file():
+            if overwrite:
+                return
+            try:
+                found = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError:
+                raise ValueError(f"{path} cannot be read; give --overwrite to start anew, or another --out") from None
+            differences = list(_differences(found, self.identity))
+            if differences:
+                more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
+                raise ValueError(
+                    f"{self.path} holds another evaluation: {differences[0]}{more}; give another --out, "
+                    "or --overwrite to start anew"
+                )
+        elif self.path.is_dir() and any(not path.name.startswith(".") for path in self.path.iterdir()):
+            raise ValueError(f"{self.path} holds other files and no {IDENTITY}; give another --out")
+
+    def open(self) -> None:
+        """Make the folder and say in it which evaluation it holds; the main process alone does this."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_text(self.path / IDENTITY, to_json(self.identity))
+
+    def clear(self) -> None:
+        """Remove an earlier evaluation's files, and nothing else that may lie in the folder."""
+        for name in SETS:
+            shutil.rmtree(self.path / f"{name}.parts", ignore_errors=True)
+        for name in (*(f"{name}.jsonl" for name in SETS), RESULTS, IDENTITY):
+            (self.path / name).unlink(missing_ok=True)
+
+    def write_results(self, results: Mapping[str, Any]) -> None:
+        write_text(self.path / RESULTS, to_json(results))
+
+    def results(self) -> dict[str, Any] | None:
+        """The results, if the evaluation has ended."""
+        path = self.path / RESULTS
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def _differences(found: Any, wanted: Any, name: str = "") -> Iterator[str]:
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for key in dict.fromkeys([*found, *wanted]):
+            yield from _differences(found.get(key), wanted.get(key), f"{name}.{key}" if name else key)
+    elif found != wanted:
+        yield f"{name} is {found!r} there and {wanted!r} here"
+
+
+class Predictions:
+    """The answers to one set of records: in ``<name>.parts/`` while they are made, then in ``<name>.jsonl``."""
+
+    def __init__(self, folder: Path, name: str = "predictions") -> None:
+        self.path = folder / f"{name}.jsonl"
+        self.parts = folder / f"{name}.parts"
+
+    def recover(self, batches: Sequence[Sequence[str]]) -> None:
+        """Keep the answers of whole batches (of record ids), from whatever run, and forget the rest.
+
+        The main process alone does this, before any process appends.
+        """
+        found = _answers(self._files())
+        kept = [found[record] for batch in batches if all(record in found for record in batch) for record in batch]
+        self.parts.mkdir(parents=True, exist_ok=True)
+        write_text(self._done, "".join(kept))
+        for part in self.parts.glob("*.jsonl"):
+            if part != self._done:
+                part.unlink()
+
+    def recovered(self) -> set[str]:
+        """Ids of the records whose answers `recover` has kept; what processes append meanwhile changes nothing here."""
+        return set(_answers([self._done]))
+
+    def append(self, process: int, lines: Sequence[Mapping[str, Any]]) -> None:
+        """Add the answers of one batch to this process's part; they are on their way to the disk when this returns."""
+        with (self.parts / f"process-{process}.jsonl").open("a", encoding="utf-8") as file:
+            file.write("".join(to_line(line) for line in lines))
+
+    def merge(self, records: Sequence[str]) -> None:
+        """Write the answers in the order of ``records`` (ids) and remove the parts; the main process alone, at the end.
+
+        Raises RuntimeError unless there is exactly one answer for each record.
+        """
+        found = _answers(self._files())
+        if len(set(records)) != len(records) or found.keys() != set(records):
+            missing, odd = len(set(records) - found.keys()), len(found.keys() - set(records))
+            raise RuntimeError(
+                f"{self.path}: {missing} of {len(records)} records have no prediction, {odd} were not asked"
+            )
+        write_text(self.path, "".join(found[record] for record in records))
+        shutil.rmtree(self.parts)
+
+    def read(self) -> list[dict[str, Any]]:
+        """All answers, in the order of the data."""
+        return [json.loads(line) for line in _lines(self.path)]
+
+    @property
+    def _done(self) -> Path:
+        return self.parts / "done.jsonl"
+
+    def _files(self) -> list[Path]:
+        """Every file that may hold answers."""
+        return [*sorted(self.parts.glob("*.jsonl")), *([self.path] if self.path.is_file() else [])]
+
+
+def _answers(files: Sequence[Path]) -> dict[str, str]:
+    """Id -> line of every answer that is whole. Raises ValueError if one record has two different ones."""
+    found: dict[str, str] = {}
+    for path in files:
+        for line in _lines(path):
+            record = _id_of(line)
+            if record is not None and found.setdefault(record, line) != line:
+                raise ValueError(f"{path}: record {record!r} has two different predictions; give --overwrite")
+    return found
+
+
+def _lines(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        yield from file
+
+
+def _id_of(line: str) -> str | None:
+    """The record that a line answers; None for a line that was cut while it was written."""
+    try:
+        entry = json.loads(line) if line.endswith("\n") else None
+    except ValueError:
+        return None
+    return entry["id"] if isinstance(entry, dict) and isinstance(entry.get("id"), str) else None
+
+
+def to_line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(_finite(entry), ensure_ascii=False) + "\n"
+
+
+def to_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(_finite(value), ensure_ascii=False, indent=2) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON knows no NaN and no infinity: both become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file in one move: a reader sees the old text or the new, never a part."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+def folder_digest(folder: Path) -> str:
+    """One sha256 over the weights, configuration and tokenizer files that lie directly in a model's folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix in DIGESTED and not path.name.startswith("."):
+            digest.update(f"{path.name} {sha256(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def publishable(reference: str) -> str:
+    """A data reference as results name it: a file by its own name, never by where it lies."""
+    return Path(reference).name if os.path.exists(reference) else reference
