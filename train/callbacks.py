@@ -17,7 +17,10 @@ from train.config import TrackingConfig
 
 
 class MetricsFile(TrainerCallback):
-    """Appends each logged line to ``metrics.jsonl``; the main process only."""
+    """Appends each logged line to ``metrics.jsonl``; the main process only.
+
+    Trainer's closing ``train_loss`` is left out: after a restart it averages the updates since then alone.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -27,7 +30,8 @@ class MetricsFile(TrainerCallback):
     ) -> None:
         if state.is_world_process_zero and logs:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"step": state.global_step, **logs}, sort_keys=True) + "\n")
+                line = {"step": state.global_step, **{key: value for key, value in logs.items() if key != "train_loss"}}
+                file.write(json.dumps(line, sort_keys=True) + "\n")
 
 
 class Throughput(TrainerCallback):

@@ -158,8 +158,10 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
         warmup_steps=math.ceil(optim.warmup * updates),
         weight_decay=optim.weight_decay,
         max_grad_norm=optim.max_grad_norm,
-        gradient_checkpointing=optim.gradient_checkpointing,
-        gradient_checkpointing_kwargs={"use_reentrant": False},
+        activation_checkpointing=optim.gradient_checkpointing,
+        activation_checkpointing_kwargs={"use_reentrant": False},
+        # Without it, processes on a machine without an accelerator each take themselves for the only one.
+        use_cpu=not torch.accelerator.is_available(),
         bf16=config.method == "full" and config.model.dtype in ("auto", "bfloat16") and torch.cuda.is_available(),
         eval_strategy="steps",
         eval_steps=steps,
