@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 
@@ -120,3 +121,17 @@ def tiny_checkpoint(folder: Path, architecture: str = "llama", chat: bool = Fals
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+STEPS = ["mix flour and water", "let it rise", "heat the oven", "bake the bread", "hang the lights", "call the guests"]
+
+
+def write_scripts(path: Path, count: int, start: int = 0) -> Path:
+    """``count`` script records, labels alternating but for every fifth, lengths varied; a group of its own each."""
+    lines = []
+    for number in range(start, start + count):
+        steps = [STEPS[(number + place) % len(STEPS)] for place in range(1 + number % 5)]
+        label = 1 if number % 5 == 0 else number % 2
+        lines.append(json.dumps({"id": f"r{number}", "goal": f"goal number {number}", "script": steps, "label": label}))
+    path.write_text("\n".join(lines) + "\n")
+    return path

@@ -51,13 +51,11 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     with state.main_process_first():
         data = read_run_data(judgment, config.data, config.seed)
         checkpoint = resolve(config.checkpoint)
+    facts = {"data": data.fingerprints, "versions": versions()}
     if not config.dry_run:
+        folder.check(config, facts)
         if folder.finished and not config.run.overwrite:
             say.print(f"{folder.path} is finished; give --run.name another name, or --run.overwrite to start anew")
-        if state.is_main_process:
-            folder.open(config, {"data": data.fingerprints})
-        state.wait_for_everyone()
-        if folder.finished:
             return finished_metrics(folder)
     set_seed(config.seed)
     judge = new_judge(
@@ -74,6 +72,9 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     if config.dry_run:
         report(Console(quiet=not state.is_main_process), config, judge, list(splits.values()))
         return None
+    if state.is_main_process:
+        folder.open(config, facts)
+    state.wait_for_everyone()
     return _learn(judgment, config, folder, judge, splits, say)
 
 

@@ -18,7 +18,7 @@ CONFIG_FILE = "config.yaml"
 METRICS_FILE = "metrics.jsonl"
 ADAPTER = "adapter"
 # What may differ between a run and its continuation: none of it changes the result.
-FREE_KEYS = ("run", "tracking.wandb", "tracking.entity", "tracking.project", "threads", "dry_run")
+FREE_KEYS = ("run", "facts.versions", "tracking.wandb", "tracking.entity", "tracking.project", "threads", "dry_run")
 
 
 class RunFolder:
@@ -36,31 +36,31 @@ class RunFolder:
         """Whether the run has ended with a judge."""
         return (self.adapter / "judge.json").is_file()
 
+    def check(self, config: TrainConfig, facts: dict[str, Any]) -> None:
+        """Raises ValueError if the folder holds a run with other settings or data; it names the first difference."""
+        path = self.path / CONFIG_FILE
+        if config.run.overwrite or not path.is_file():
+            return
+        odd = _differences(yaml.safe_load(path.read_text(encoding="utf-8")) or {}, _as_written(config, facts))
+        if odd:
+            key, there, here = odd[0]
+            raise ValueError(
+                f"{self.path} holds a run with {key} = {there!r}, this one has {here!r}"
+                f"{f' (and {len(odd) - 1} more differences)' if len(odd) > 1 else ''}; give --run.name another name, "
+                "or --run.overwrite to start anew"
+            )
+
     def open(self, config: TrainConfig, facts: dict[str, Any]) -> None:
-        """Make the folder, or check that what is there is this very run.
+        """Make the folder and write the resolved configuration.
 
         Args:
-            facts: what else fixes the result (data fingerprints); kept in config.yaml under ``facts``.
-
-        Raises:
-            ValueError: the folder holds a run with other settings or data; the message names the first difference.
+            facts: what else fixes the result (data fingerprints, versions); kept in config.yaml under ``facts``.
         """
         if config.run.overwrite and self.path.exists():
             shutil.rmtree(self.path)
-        wanted = {**json.loads(json.dumps(asdict(config))), "facts": facts}
-        path = self.path / CONFIG_FILE
-        if path.is_file():
-            found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-            odd = _differences(found, wanted)
-            if odd:
-                key, there, here = odd[0]
-                raise ValueError(
-                    f"{self.path} holds a run with {key} = {there!r}, this one has {here!r}"
-                    f"{f' (and {len(odd) - 1} more differences)' if len(odd) > 1 else ''}; give --run.name another name, "
-                    "or --run.overwrite to start anew"
-                )
         self.path.mkdir(parents=True, exist_ok=True)
-        write_text(path, yaml.safe_dump(wanted, sort_keys=False, allow_unicode=True))
+        text = yaml.safe_dump(_as_written(config, facts), sort_keys=False, allow_unicode=True)
+        write_text(self.path / CONFIG_FILE, text)
 
     def last_checkpoint(self, processes: int) -> Path | None:
         """The newest checkpoint that was written to its end; half-written ones are removed."""
@@ -77,6 +77,11 @@ class RunFolder:
             lines = self.metrics.read_text(encoding="utf-8").splitlines()
             kept = [line for line in lines if (entry := _parsed(line)) is not None and entry.get("step", 0) <= step]
             write_text(self.metrics, "".join(f"{line}\n" for line in kept))
+
+
+def _as_written(config: TrainConfig, facts: dict[str, Any]) -> dict[str, Any]:
+    """The configuration in plain types, as YAML reads it back."""
+    return {**json.loads(json.dumps(asdict(config))), "facts": facts}
 
 
 def write_text(path: Path, text: str) -> None:

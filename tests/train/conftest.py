@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tiny import tiny_checkpoint
+from tiny import tiny_checkpoint, write_scripts
 
 from models.backbone import LoadSettings
 from models.lora import LoraSettings
 from train.config import DataConfig, EvaluationConfig, OptimConfig, RunConfig, TrackingConfig, TrainConfig
-
-STEPS = ["mix flour and water", "let it rise", "heat the oven", "bake the bread", "hang the lights", "call the guests"]
-
-
-def write_scripts(path: Path, count: int, start: int = 0) -> Path:
-    """``count`` script records, labels alternating but for every fifth, lengths varied; a group of its own each."""
-    lines = []
-    for number in range(start, start + count):
-        steps = [STEPS[(number + place) % len(STEPS)] for place in range(1 + number % 5)]
-        label = 1 if number % 5 == 0 else number % 2
-        lines.append(json.dumps({"id": f"r{number}", "goal": f"goal number {number}", "script": steps, "label": label}))
-    path.write_text("\n".join(lines) + "\n")
-    return path
-
 
 @pytest.fixture(scope="session")
 def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:

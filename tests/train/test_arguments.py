@@ -1,0 +1,82 @@
+"""Reading configurations: forms of flags, YAML numbers, and what is said of mistakes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from train.arguments import parse
+from train.config import TrainConfig
+
+
+def read(*arguments: str) -> TrainConfig:
+    return parse(TrainConfig, list(arguments))
+
+
+def test_yaml_comes_first_and_flags_win(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("checkpoint: somewhere\noptim:\n  learning_rate: 1e-5\n  batch_size: 16\nlora:\n  targets: [q_proj]\n")
+    config = read("--config", str(path), "--optim.batch_size=64")
+    assert (config.checkpoint, config.optim.learning_rate, config.optim.batch_size) == ("somewhere", 1e-5, 64)
+    assert config.lora.targets == ("q_proj",)
+    assert config.lora.rank == 32
+
+
+def test_the_default_file_is_read_unless_another_is_given(tmp_path: Path) -> None:
+    default, other = tmp_path / "default.yaml", tmp_path / "other.yaml"
+    default.write_text("seed: 7\n")
+    other.write_text("threads: 3\n")
+    assert parse(TrainConfig, [], default).seed == 7
+    assert parse(TrainConfig, ["--config", str(other)], default).seed == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--lora.dora=True"], True),
+        (["--lora.dora=true"], True),
+        (["--lora.dora=1"], True),
+        (["--lora.dora"], True),
+        (["--lora.dora", "yes"], True),
+        (["--lora.dora=False"], False),
+        (["--lora.dora", "0"], False),
+        (["--lora.no_dora"], False),
+        (["--lora.dora", "--lora.no-dora"], False),
+    ],
+)
+def test_booleans_in_every_form(words: list[str], expected: bool) -> None:
+    assert read(*words).lora.dora is expected
+
+
+@pytest.mark.parametrize("word", ["none", "None", "null"])
+def test_the_absent_value(word: str) -> None:
+    assert read(f"--data.validation={word}").data.validation is None
+    assert read("--data.validation", word).data.validation is None
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--optim.learning_rat=1"], "configuration: optim.learning_rat: unknown key; did you mean optim.learning_rate?"),
+        (["--learning_rate", "1"], "configuration: learning_rate: unknown key; did you mean optim.learning_rate?"),
+        (["--optim.learning_rate=fast"], "optim.learning_rate"),
+        (["--model.head=verbaliser"], "verbalizer"),
+        (["--config=nowhere.yaml"], "does not exist"),
+    ],
+)
+def test_mistakes_end_with_status_2_and_a_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        read(*words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_unknown_key_in_yaml_names_the_nearest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_text("optim:\n  batchsize: 4\n")
+    with pytest.raises(SystemExit):
+        read("--config", str(path))
+    assert "optim.batchsize: unknown key; did you mean optim.batch_size?" in capsys.readouterr().err
