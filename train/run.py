@@ -23,7 +23,7 @@ from models.scoring import margins, probabilities
 from recipes.base import Judgment
 from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error, fit_temperature
 from train.arguments import parse
-from train.callbacks import MetricsFile, Throughput, WandbRun
+from train.callbacks import MetricsFile, WandbRun
 from train.card import write_card
 from train.config import TrainConfig
 from train.data import RunData, Split, prepare, read_run_data
@@ -101,8 +101,7 @@ def _learn(
     state = this_process()
     labels = splits["train"].dataset.labels
     wandb_run = WandbRun(config.tracking, asdict(config), folder.path, f"{judgment.name}-{folder.path.name}")
-    throughput = Throughput()
-    callbacks: list[Any] = [throughput, MetricsFile(folder.metrics), wandb_run]
+    callbacks: list[Any] = [MetricsFile(folder.metrics), wandb_run]
     if config.evaluation.patience is not None:
         callbacks.append(EarlyStoppingCallback(config.evaluation.patience))
     transformers_logging.set_verbosity_warning()
@@ -116,7 +115,6 @@ def _learn(
         config.optim.label_smoothing,
         callbacks,
     )
-    trainer.watch = throughput.watch
     with state.main_process_first():
         last = folder.last_checkpoint(state.num_processes) if state.is_main_process else _newest(folder)
     if last is not None:

@@ -17,6 +17,7 @@ from transformers.trainer_utils import EvalPrediction
 from models.judge import Judge
 from recipes.metrics import binary_metrics, expected_calibration_error
 from train.batching import Collator, EncodedDataset, LengthBlockSampler
+from train.callbacks import Throughput
 
 
 class JudgeTrainer(Trainer):
@@ -52,6 +53,8 @@ class JudgeTrainer(Trainer):
             compute_metrics=validation_metrics,
             callbacks=callbacks,
         )
+        self.throughput = Throughput()
+        self.callback_handler.callbacks.insert(0, self.throughput)  # it adds to lines that the others write
         if self.args.n_gpu > 1:
             raise RuntimeError("several GPUs in one process: start with `accelerate launch`, one process a GPU")
         # Makes Trainer count the records of a whole update over all processes and hand the count to compute_loss.
@@ -73,6 +76,7 @@ class JudgeTrainer(Trainer):
         Distributed training averages gradients over processes, hence the factor of their number.
         """
         batch, labels = split_labels(inputs)
+        self.throughput.watch(batch["attention_mask"])
         logits = self.judge.logits(batch, model)
         weights = self.class_weights.to(logits.device)
         losses = F.cross_entropy(logits, labels, label_smoothing=self.label_smoothing, reduction="none")

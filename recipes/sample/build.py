@@ -15,7 +15,10 @@ from recipes.sample import plans, scripts, step_products
 from recipes.sample.schema import SampleGoal, load_departments
 
 SHARES = {"train": 0.7, "validation": 0.1, "test": 0.2}
-BUILDERS: dict[str, Callable[[SampleGoal, Sequence[SampleGoal], random.Random], list[Record]]] = {
+# How often each goal is drawn: other wordings, other defects. Training has more of them; repeats are left out.
+DRAWS = {"train": 3, "validation": 1, "test": 1}
+Builder = Callable[[SampleGoal, Sequence[SampleGoal], random.Random], list[Record]]
+BUILDERS: dict[str, Builder] = {
     "script_verify": scripts.records,
     "step_product": step_products.records,
     "holistic_verify": plans.records,
@@ -34,9 +37,19 @@ def build_split(judgment: str, split: str, seed: int = 0) -> list[Record]:
     for goal in goals:
         # What a goal borrows comes from its own split, so that no step or product crosses it.
         others = [other for other in goals if other.id != goal.id]
-        records += BUILDERS[judgment](goal, others, random.Random(f"{seed}:{judgment}:{goal.id}"))
+        records += _draw(BUILDERS[judgment], goal, others, DRAWS[split], f"{seed}:{judgment}:{goal.id}")
     random.Random(f"{seed}:{judgment}:{split}").shuffle(records)
     return records
+
+
+def _draw(build: Builder, goal: SampleGoal, others: Sequence[SampleGoal], draws: int, seed: str) -> list[Record]:
+    """The goal's records from several draws, numbered through, each content once."""
+    unique: dict[str, Record] = {}
+    for draw in range(draws):
+        for record in build(goal, others, random.Random(f"{seed}:{draw}")):
+            content = record.model_dump_json(exclude={"id", "meta", "label"})
+            unique.setdefault(content, record.model_copy(update={"id": f"{goal.id}-{len(unique)}"}))
+    return list(unique.values())
 
 
 @cache

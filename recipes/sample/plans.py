@@ -111,7 +111,7 @@ def _record(
         for step, text in zip(script.numbers, script.texts, strict=True)
     )
     return HolisticRecord(
-        id=f"{goal.id}-plan-{number}",
+        id=f"{goal.id}-{number}",
         goal=goal_words(goal, rng),
         script=steps,
         label=label,

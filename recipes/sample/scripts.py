@@ -64,7 +64,7 @@ def _other(goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random) -
 
 def _record(goal: SampleGoal, number: int, words: str, script: Variant, label: int, kind: str) -> ScriptRecord:
     return ScriptRecord(
-        id=f"{goal.id}-script-{number}",
+        id=f"{goal.id}-{number}",
         goal=words,
         script=script.texts,
         label=label,

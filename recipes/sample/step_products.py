@@ -42,7 +42,7 @@ def records(goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random) 
         step = goal.steps[number]
         made.append(
             StepProductRecord(
-                id=f"{goal.id}-product-{len(made)}",
+                id=f"{goal.id}-{len(made)}",
                 goal=goal_words(goal, rng),
                 step=rng.choice((step.step, step.also)),
                 product=product,

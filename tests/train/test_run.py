@@ -145,3 +145,13 @@ def test_an_offline_run_leaves_a_wandb_folder_and_never_asks(
     config = replace(tiny_config, tracking=replace(tiny_config.tracking, wandb="auto"))
     train(SCRIPT_VERIFY, config)
     assert list(folder_of(config).path.glob("wandb/offline-run-*/*.wandb"))
+
+
+def test_every_training_line_has_throughput_and_the_share_of_padding(tiny_config: TrainConfig) -> None:
+    train(SCRIPT_VERIFY, tiny_config)
+    lines = [json.loads(line) for line in folder_of(tiny_config).metrics.read_text().splitlines()]
+    trained = [line for line in lines if "loss" in line]
+    assert len(trained) == 4
+    for line in trained:
+        assert line["tokens_per_second"] > line["records_per_second"] > 0
+        assert 0 <= line["padding_share"] < 1
