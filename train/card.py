@@ -78,7 +78,7 @@ def card(
 
 def loading_code(judgment: Judgment[Any], judge: Judge, splits: dict[str, Split], adapter: str = "adapter") -> str:
     """Python that loads the judge with peft and transformers alone and judges the first training record."""
-    prompt = judgment.render(splits["train"].fitted.records[0], judge.style)  # type: ignore[arg-type]
+    prompt = judgment.render(splits["train"].fitted.records[0], judge.style)
     base = repr(judge.spec.base.id)
     if judge.spec.base.revision:
         base += f", revision={judge.spec.base.revision!r}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from transformers.utils import logging as transformers_logging
 from models.checkpoint import resolve
 from models.judge import ADAPTER_WEIGHTS, Judge, new_judge
 from models.runtime import one_of_many, this_process, use_threads, versions
-from models.scoring import margins, probabilities
+from models.scoring import probabilities
 from recipes.base import Judgment
 from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error, fit_temperature
 from train.arguments import parse
@@ -187,21 +188,22 @@ def _finish(
 ) -> dict[str, Any]:
     """Calibrate the best checkpoint on validation, save the judge, and judge validation and test with what was saved."""
     state = this_process()
-    judge = trainer.judge
-    trainer.save_model(str(folder.checkpoints / "best"))
-    summary: dict[str, Any] = {}
+    best = folder.checkpoints / "best"
+    trainer.save_model(str(best))
+    state.wait_for_everyone()
+    _restore(trainer.judge, best)
+    found = {name: trainer.margins_of(split.dataset) for name, split in splits.items() if name != "train"}
+    labels = splits["validation"].dataset.labels
+    temperature = fit_temperature(labels, found["validation"])
+    threshold = best_threshold(labels, probabilities(found["validation"], temperature))
+    judge = trainer.judge.with_spec(threshold=threshold, temperature=temperature, max_length=trainer.judge.max_length)
+    summary: dict[str, Any] = {
+        name: _measure(splits[name].dataset.labels, values, temperature, threshold) for name, values in found.items()
+    }
+    summary["best"] = {"step": trainer.state.best_global_step, config.evaluation.metric: trainer.state.best_metric}
     if state.is_main_process:
-        _restore(judge, folder.checkpoints / "best")
-        found = {name: _margins(judge, split) for name, split in splits.items() if name != "train"}
-        labels = splits["validation"].dataset.labels
-        temperature = fit_temperature(labels, found["validation"])
-        threshold = best_threshold(labels, probabilities(found["validation"], temperature))
-        judge = judge.with_spec(threshold=threshold, temperature=temperature, max_length=judge.max_length)
-        for name, values in found.items():
-            summary[name] = _measure(splits[name].dataset.labels, values, temperature, threshold)
-        summary["best"] = {"step": trainer.state.best_global_step, config.evaluation.metric: trainer.state.best_metric}
-        folder.adapter.parent.mkdir(parents=True, exist_ok=True)
         judge.save(folder.adapter)
+        shutil.rmtree(best)
         write_card(folder, judgment, judge, config, summary, splits)
         with folder.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"step": trainer.state.global_step, "final": summary}, sort_keys=True) + "\n")
@@ -214,10 +216,6 @@ def _restore(judge: Judge, folder: Path) -> None:
     """Put the files' weights into the model, so that what is measured is what was saved."""
     if (folder / ADAPTER_WEIGHTS).is_file():
         set_peft_model_state_dict(judge.model, load_file(folder / ADAPTER_WEIGHTS))
-
-
-def _margins(judge: Judge, split: Split) -> Any:
-    return margins(judge, split.dataset.encoded)
 
 
 def _measure(labels: Any, values: Any, temperature: float, threshold: float) -> dict[str, float]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import nn
 from torch.utils.data import Sampler
 from transformers import Trainer, TrainerCallback, TrainingArguments
@@ -102,6 +103,28 @@ class JudgeTrainer(Trainer):
         dataset = train_dataset or self.train_dataset
         return LengthBlockSampler(dataset.lengths, self.batch_size, self.args.seed)
 
+    def _get_eval_sampler(self, eval_dataset: Any) -> Sampler[int]:
+        """Longest first, so that little is padding; `validation_metrics` and `margins_of` go by row numbers."""
+        return _InOrder(sorted(range(len(eval_dataset)), key=lambda row: -eval_dataset.lengths[row]))
+
+    def margins_of(self, dataset: EncodedDataset) -> NDArray[np.float64]:
+        """logit(yes) - logit(no) of each record, [rows], the same on every process; all processes must call it."""
+        prediction = self.predict(dataset)  # type: ignore[arg-type]
+        return _margins_in_order(prediction.predictions, prediction.label_ids)[0]
+
+
+class _InOrder(Sampler[int]):
+    """A fixed order of rows."""
+
+    def __init__(self, rows: list[int]) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.rows)
+
 
 def split_labels(inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
     """What the model reads, and the labels."""
@@ -113,16 +136,21 @@ def validation_metrics(prediction: EvalPrediction) -> dict[str, float]:
 
     Raises RuntimeError if a row is missing or was counted twice.
     """
-    logits = np.asarray(prediction.predictions, dtype=np.float64)
-    labels, rows = np.asarray(prediction.label_ids).T
-    if sorted(rows.tolist()) != list(range(len(rows))):
-        raise RuntimeError(f"validation saw {len(set(rows.tolist()))} different rows among {len(rows)}; none may be missing or twice")
-    order = np.argsort(rows)
-    margins, labels = (logits[:, 1] - logits[:, 0])[order], labels[order]
+    margins, labels = _margins_in_order(prediction.predictions, prediction.label_ids)
     p = 1.0 / (1.0 + np.exp(-margins))
     loss = float(np.mean(np.logaddexp(0.0, margins) - labels * margins))
     metrics = {**binary_metrics(labels, p), "loss": loss, "ece": expected_calibration_error(labels, p)}
     return {name: value for name, value in metrics.items() if not math.isnan(value)}
+
+
+def _margins_in_order(predictions: Any, label_ids: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """(margins, labels) by row number, from class logits and (label, row number) pairs in any order."""
+    logits = np.asarray(predictions, dtype=np.float64)
+    labels, rows = np.asarray(label_ids).T
+    if sorted(rows.tolist()) != list(range(len(rows))):
+        raise RuntimeError(f"validation saw {len(set(rows.tolist()))} different rows among {len(rows)}; none may be missing or twice")
+    order = np.argsort(rows)
+    return (logits[:, 1] - logits[:, 0])[order], labels[order]
 
 
 def balanced_weights(labels: list[int]) -> tuple[float, float]:
