@@ -18,12 +18,9 @@ help: ## this list
 	@echo "  JOBS=4 the number of test processes, CONSTRAINTS=FILE other versions than constraints.txt."
 
 demo: .venv/core.installed ## train a judge on the sample and examine it: a few minutes on two cores, no GPU
-	$(BIN)/accelerate launch --config_file configs/accelerate/cpu.yaml train/script_verify.py \
-	    --config configs/script_verify/minilm.yaml --tracking.wandb disabled --run.name demo
-	$(BIN)/python scripts/evaluate.py ecomscript --judgment script_verify --data sample:test \
-	    --judge runs/script_verify/demo/adapter --out results/demo
+	$(BIN)/python scripts/demo.py
 
-test: .venv/dev.installed ## the test suite
+test: .venv/dev.installed ## the test suite, but for what is marked slow: under ten minutes on two cores
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
 lint: .venv/dev.installed ## style, types, and which room imports which
@@ -32,7 +29,7 @@ lint: .venv/dev.installed ## style, types, and which room imports which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev.installed ## the tests marked slow: the packaged models and timings, several minutes
+bench: .venv/dev.installed ## for now the tests marked slow (pytest -m slow), which run the packaged models: minutes
 	$(BIN)/python -m pytest -m slow
 
 # A dot for each package that pip finds: an install takes minutes, and pip says nothing or too much of it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from torch import nn
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -18,10 +20,13 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+)
 
 from models.checkpoint import Checkpoint
-
-logger = logging.getLogger(__name__)
 
 Head = Literal["classification", "verbalizer"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
@@ -32,11 +37,19 @@ LABEL_NAMES = ("no", "yes")
 # architectures tested: Llama, Mistral, Qwen, Gemma (score), BERT (pooler, classifier), RoBERTa (classifier),
 # DeBERTa (pooler, classifier), DistilBERT (pre_classifier, classifier), ModernBERT (head, classifier).
 HEAD_MODULES = ("score", "classifier", "pooler", "pre_classifier", "head")
+# What bitsandbytes must leave in floating point: heads wherever they stand (BERT's is bert.pooler), and the projection
+# to the vocabulary. transformers matches each as a regular expression from the start of a module's full name.
+NEVER_QUANTIZED = [rf"(?:.*\.)?(?:{'|'.join((*HEAD_MODULES, 'lm_head', 'embed_out'))})"]
+FINGERPRINT_ROWS = 64
 
 
 @dataclass(frozen=True)
 class LoadSettings:
-    """How a backbone is loaded. ``dtype`` auto is bfloat16 where the hardware multiplies it fast, else float32."""
+    """How a backbone is loaded. ``dtype`` auto is bfloat16 where the hardware multiplies it fast, else float32.
+
+    int8 chooses the columns that it keeps in 16 bits by what a batch holds, so that a score depends a little on the
+    rows beside it; nf4 does not.
+    """
 
     head: Head = "classification"
     dtype: Dtype = "auto"
@@ -69,39 +82,51 @@ def load_tokenizer(checkpoint: Checkpoint, trust_remote_code: bool = False) -> P
 
 
 def _spare_token(tokenizer: PreTrainedTokenizerBase) -> str:
-    """A special token that text never holds: a pad or reserved token, the unknown token, or, failing all, eos."""
-    special = [token for token in tokenizer.all_special_tokens if token not in (tokenizer.eos_token, tokenizer.bos_token)]
-    added = [str(token) for token in tokenizer.added_tokens_decoder.values()]
+    """A token that no text ends with: a pad or reserved token, the unknown token, that which begins a text, or eos."""
+    ends = tokenizer.eos_token
+    special = [*tokenizer.all_special_tokens, *map(str, tokenizer.added_tokens_decoder.values())]
     for word in ("pad", "reserved", "unused"):
-        for token in [*special, *added]:
-            if word in token.lower():
-                return token
-    spare: str | None = tokenizer.unk_token or tokenizer.eos_token
-    if spare is None:
+        for token in special:
+            if word in token.lower() and token not in (ends, tokenizer.bos_token):
+                return str(token)
+    for token in (tokenizer.unk_token, tokenizer.bos_token):
+        if token is not None and token != ends:
+            return str(token)
+    if ends is None:
         raise ValueError(
-            f"the tokenizer of {tokenizer.name_or_path} has no pad, unknown or end token; add a pad token to it first"
+            f"the tokenizer of {tokenizer.name_or_path} has no pad, unknown, begin or end token; "
+            "add a pad token to it first"
         )
-    return spare
+    return str(ends)
 
 
-def load_backbone(checkpoint: Checkpoint, settings: LoadSettings, pad_token_id: int) -> PreTrainedModel:
+def load_config(checkpoint: Checkpoint, trust_remote_code: bool = False) -> Any:
+    """The checkpoint's configuration, its weights untouched."""
+    return AutoConfig.from_pretrained(checkpoint.path, **checkpoint.tokenizer_kwargs(trust_remote_code))
+
+
+def load_backbone(
+    checkpoint: Checkpoint, settings: LoadSettings, pad_token_id: int, trained_head: bool = False
+) -> PreTrainedModel:
     """The backbone with the head asked for, its new modules initialised from torch's current seed.
 
+    A head of another task that the checkpoint may hold (three NLI labels, say) makes room for a new one.
+
+    Args:
+        trained_head: the checkpoint must hold the whole head: it is a judge, not a backbone.
+
     Raises:
-        ValueError: the checkpoint is an encoder but the head a verbalizer, or weights outside the head are missing.
+        ValueError: the architecture takes no such head, or weights outside the head are missing or of other shapes.
     """
-    config = AutoConfig.from_pretrained(checkpoint.path, **checkpoint.tokenizer_kwargs(settings.trust_remote_code))
-    if settings.head == "verbalizer" and is_encoder(config):
-        raise ValueError(
-            f"{checkpoint.name} is an encoder ({config.model_type}): it predicts no next token, so it takes no verbalizer "
-            "head; use head: classification"
-        )
+    config = load_config(checkpoint, settings.trust_remote_code)
+    _check_architecture(checkpoint.name, config, settings)
     kwargs: dict[str, Any] = {
         **checkpoint.model_kwargs(settings.trust_remote_code),
         "dtype": resolve_dtype(settings.dtype),
-        "quantization_config": _quantization(settings),
         "output_loading_info": True,
     }
+    if settings.quantization != "none":
+        kwargs["quantization_config"] = _quantization(settings)
     if settings.attention:
         kwargs["attn_implementation"] = settings.attention
     auto = AutoModelForCausalLM
@@ -109,12 +134,56 @@ def load_backbone(checkpoint: Checkpoint, settings: LoadSettings, pad_token_id: 
         auto = AutoModelForSequenceClassification
         labels = dict(enumerate(LABEL_NAMES))
         kwargs.update(num_labels=len(labels), id2label=labels, label2id={name: index for index, name in labels.items()})
+        kwargs["ignore_mismatched_sizes"] = True
     with _quiet_load_report():
         model, info = auto.from_pretrained(checkpoint.path, **kwargs)
-    _refuse_missing(checkpoint, info["missing_keys"])
+    other_shape = [key for key, *_ in info["mismatched_keys"]]
+    _refuse_missing(checkpoint, [*info["missing_keys"], *other_shape], () if trained_head else HEAD_MODULES)
+    if pad_token_id >= model.get_input_embeddings().num_embeddings:
+        raise ValueError(
+            f"the tokenizer of {checkpoint.name} pads with token {pad_token_id}, but the model has embeddings for "
+            f"{model.get_input_embeddings().num_embeddings} tokens only; set pad_token to one that it has"
+        )
     model.config.pad_token_id = pad_token_id
-    model.config.use_cache = False
+    _same_on_every_cpu(model)
     return model
+
+
+def _check_architecture(name: str, config: Any, settings: LoadSettings) -> None:
+    """Raises ValueError, in words, for a model that takes no such head or was quantized beforehand."""
+    kind, remote = config.model_type, getattr(config, "auto_map", None) or {}
+    if config.is_encoder_decoder:
+        raise ValueError(
+            f"{name} is an encoder-decoder ({kind}); a judge is a decoder (Llama, Mistral, Qwen, Gemma, SmolLM ...) "
+            "or an encoder (BERT, RoBERTa, DeBERTa, ModernBERT ...)"
+        )
+    if config.get_text_config() is not config:
+        raise ValueError(f"{name} ({kind}) reads more than text; take a model of text alone (gemma3_text, qwen3 ...)")
+    if settings.head == "verbalizer" and is_encoder(config):
+        raise ValueError(
+            f"{name} is an encoder ({kind}): it predicts no next token, so it takes no verbalizer head; "
+            "use head: classification"
+        )
+    heads = {
+        "classification": ("AutoModelForSequenceClassification", MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES),
+        "verbalizer": ("AutoModelForCausalLM", MODEL_FOR_CAUSAL_LM_MAPPING_NAMES),
+    }
+    loader, known = heads[settings.head]
+    readers = {**MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, **MODEL_FOR_MASKED_LM_MAPPING_NAMES}
+    if loader not in remote and (kind not in known or kind not in readers):
+        raise ValueError(f"{name} ({kind}) is no architecture that transformers gives a {settings.head} head to")
+    if (stored := stored_quantization(config)) and settings.quantization == "none":
+        raise ValueError(f"{name} is stored {stored}; give the checkpoint in full precision, or set quantization")
+
+
+def stored_quantization(config: Any) -> str | None:
+    """How a checkpoint's weights were quantized before it was saved, in words; None if they were not."""
+    stored = getattr(config, "quantization_config", None)
+    if stored is None:
+        return None
+    fields = stored if isinstance(stored, dict) else stored.to_dict()
+    bits = {"load_in_4bit": "in 4 bits", "load_in_8bit": "in 8 bits"}
+    return next((words for key, words in bits.items() if fields.get(key)), "quantized")
 
 
 @contextmanager
@@ -133,41 +202,55 @@ def _quiet_load_report() -> Iterator[None]:
         loading.setLevel(levels[1])
 
 
-def _refuse_missing(checkpoint: Checkpoint, missing: set[str] | list[str]) -> None:
-    outside = [key for key in missing if not any(part in HEAD_MODULES for part in key.split("."))]
+def _refuse_missing(checkpoint: Checkpoint, missing: list[str], may_be_new: tuple[str, ...]) -> None:
+    outside = sorted(key for key in missing if not any(part in may_be_new for part in key.split(".")))
     if outside:
+        what = "that are not part of a new head" if may_be_new else "of a trained judge"
         raise ValueError(
-            f"{checkpoint.name} lacks weights that are not part of a new head: {', '.join(sorted(outside)[:5])}"
+            f"{checkpoint.name} lacks weights {what}: {', '.join(outside[:5])}"
             f"{' ...' if len(outside) > 5 else ''}; the checkpoint is incomplete or of another architecture"
         )
 
 
-def _quantization(settings: LoadSettings) -> BitsAndBytesConfig | None:
-    """bitsandbytes settings; heads and the vocabulary projection stay in floating point."""
-    keep = [*HEAD_MODULES, "lm_head"]
-    if settings.quantization == "nf4":
-        return BitsAndBytesConfig(
-            load_in_4bit=True,
-            bnb_4bit_quant_type="nf4",
-            bnb_4bit_use_double_quant=True,
-            bnb_4bit_compute_dtype=resolve_dtype(settings.dtype),
-            llm_int8_skip_modules=keep,
-        )
+def _quantization(settings: LoadSettings) -> BitsAndBytesConfig:
     if settings.quantization == "int8":
-        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_skip_modules=keep)
-    return None
+        return BitsAndBytesConfig(load_in_8bit=True, llm_int8_skip_modules=NEVER_QUANTIZED)
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=resolve_dtype(settings.dtype),
+        llm_int8_skip_modules=NEVER_QUANTIZED,
+    )
 
 
-ENCODERS = ("bert", "roberta", "electra", "mpnet", "albert", "nomic")
+def _same_on_every_cpu(model: PreTrainedModel) -> None:
+    """Switch off what bitsandbytes 0.50 does to 4-bit weights on CPUs with AVX512-BF16.
+
+    At the first pass in eval mode it repacks them into a form that has no gradient (training after an evaluation
+    would learn nothing), computes in bfloat16 whatever was asked for, and refuses sizes that are no multiple of its
+    block.
+    """
+    for module in model.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
 
 
 def is_encoder(config: Any) -> bool:
-    """Whether a model reads its input in both directions (BERT's family) rather than left to right."""
-    kind = config.model_type.lower()
-    return any(name in kind for name in ENCODERS) and not getattr(config, "is_decoder", False)
+    """Whether a model reads its input in both directions (BERT's family) rather than left to right.
+
+    An encoder is what transformers offers for masked language modelling; for remote code, what comes without a class
+    for causal language modelling.
+    """
+    if config.is_encoder_decoder or getattr(config, "is_decoder", False):
+        return False
+    remote = getattr(config, "auto_map", None) or {}
+    if any(loader.startswith("AutoModel") for loader in remote):
+        return "AutoModelForCausalLM" not in remote
+    return config.model_type in MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 
-def head_modules(model: torch.nn.Module) -> list[str]:
+def head_modules(model: nn.Module) -> list[str]:
     """Names (last parts) of the head's modules that this model has, outermost only."""
     found: list[str] = []
     for name, _ in model.named_modules():
@@ -175,3 +258,35 @@ def head_modules(model: torch.nn.Module) -> list[str]:
         if last in HEAD_MODULES and not any(parent in HEAD_MODULES for parent in parents) and last not in found:
             found.append(last)
     return found
+
+
+def position_limit(model: nn.Module) -> int | None:
+    """Tokens that a model has positions for; None where it says no limit.
+
+    RoBERTa and its kin count positions from behind their pad token's index, so that a table of 514 serves 512.
+    """
+    config: Any = model.config
+    positions = getattr(config, "max_position_embeddings", None)
+    if not positions or positions < 0:
+        return None
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            return int(positions) - int(module.padding_idx) - 1
+    return int(positions)
+
+
+def fingerprint(model: PreTrainedModel) -> str:
+    """Tells models of the same sizes apart: a digest of embedding rows, norms and biases, as bfloat16 rounds them.
+
+    The same in float32 and bfloat16, and over a quantized backbone (which keeps these in floating point).
+    """
+    table = model.get_input_embeddings().weight
+    rows = torch.linspace(0, len(table) - 1, FINGERPRINT_ROWS, dtype=torch.float64).long()
+    tensors = [table[rows.to(table.device)]]
+    for name, parameter in sorted(model.named_parameters()):
+        if parameter.dim() == 1 and not any(part in HEAD_MODULES for part in name.split(".")):
+            tensors.append(parameter)
+    digest = hashlib.sha256()
+    for tensor in tensors:
+        digest.update(tensor.detach().to("cpu", torch.bfloat16).contiguous().view(torch.int16).numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -3,70 +3,38 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 from transformers import PreTrainedModel
 
-from models.backbone import Dtype, Head, LoadSettings, Quantization, is_encoder, load_backbone, load_tokenizer, resolve_dtype
-from models.checkpoint import Checkpoint, commit_of, resolve
+from models.backbone import (
+    LoadSettings,
+    fingerprint,
+    head_modules,
+    is_encoder,
+    load_backbone,
+    load_config,
+    load_tokenizer,
+    position_limit,
+    resolve_dtype,
+)
+from models.checkpoint import PACKAGED, Checkpoint, commit_of, resolve
 from models.encoding import Encoder
-from models.lora import LoraSettings, attach_lora, prepare_trainable
+from models.folder import written_whole
+from models.lora import LoraSettings, attach_lora, float_heads, prepare_trainable
+from models.spec import SPEC_FILE, Base, JudgeSpec
 
-SPEC_FILE = "judge.json"
+__all__ = ["ADAPTER_WEIGHTS", "SPEC_FILE", "Base", "Judge", "JudgeSpec", "load_judge", "new_judge"]
+
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
-
-
-@dataclass(frozen=True)
-class Base:
-    """The backbone that an adapter was trained on; ``id`` is publishable (never a path). Sizes tell a wrong base."""
-
-    id: str
-    revision: str | None
-    model_type: str
-    hidden_size: int
-    num_hidden_layers: int
-    dtype: Dtype
-    quantization: Quantization = "none"
-
-
-@dataclass(frozen=True)
-class JudgeSpec:
-    """What ``judge.json`` holds: everything beside weights and tokenizer that a judge needs to say the same again.
-
-    ``p_yes = sigmoid((logit_yes - logit_no) / temperature)``; the verdict is yes at ``p_yes >= threshold``.
-    """
-
-    judgment: str
-    template_version: str
-    label_words: tuple[str, str]
-    head: Head
-    base: Base
-    threshold: float = 0.5
-    temperature: float = 1.0
-    max_length: int | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, folder: Path) -> JudgeSpec:
-        """The spec of a judge's folder. Raises FileNotFoundError or ValueError in words."""
-        path = folder / SPEC_FILE
-        if not path.is_file():
-            raise FileNotFoundError(f"{folder}: no {SPEC_FILE}; give the folder that training wrote (runs/.../adapter)")
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            data["base"] = Base(**data["base"])
-            data["label_words"] = tuple(data["label_words"])
-            return cls(**data)
-        except (TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"{path}: not a judge's description ({error}); train again or restore the file") from error
+ADAPTER_CONFIG = "adapter_config.json"
 
 
 class Judge:
@@ -78,27 +46,30 @@ class Judge:
     def __init__(self, model: PreTrainedModel | PeftModel, encoder: Encoder, spec: JudgeSpec) -> None:
         self.model = model
         self.encoder = encoder
-        self.spec = spec
         self.label_ids = encoder.label_ids(spec.label_words) if spec.head == "verbalizer" else None
+        if spec.label_ids is not None and spec.label_ids != self.label_ids:
+            raise ValueError(
+                f"the label words {spec.label_words} are tokens {self.label_ids} here, but the judge was taught tokens "
+                f"{spec.label_ids}: {SPEC_FILE} or the tokenizer was altered; restore the folder"
+            )
+        self.spec = replace(spec, label_ids=self.label_ids)
         if self.label_ids is not None:
             _project_labels_only(model, self.label_ids)
 
     @property
-    def style(self) -> str:
+    def style(self) -> Literal["plain", "instruction"]:
         """The rendering style that this judge reads: see recipes.base.Judgment.render."""
         return "instruction" if self.spec.head == "verbalizer" else "plain"
 
     @property
     def device(self) -> torch.device:
-        return next(self.model.parameters()).device
+        device: torch.device = next(self.model.parameters()).device
+        return device
 
     @property
     def max_length(self) -> int:
         """Tokens that the judge takes: the spec's limit, and never more than the backbone has positions."""
-        positions = getattr(self.model.config, "max_position_embeddings", None) or 2**31
-        # RoBERTa's position table starts after its pad token's index.
-        if self.model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-            positions -= 2
+        positions = position_limit(self.model) or 2**31
         return min(self.spec.max_length or positions, positions)
 
     def logits(self, batch: dict[str, torch.Tensor], model: nn.Module | None = None) -> torch.Tensor:
@@ -106,10 +77,8 @@ class Judge:
 
         ``model`` stands in for the judge's own where a trainer has wrapped it.
         """
-        output = (model or self.model)(**batch, **self._forward_options())
-        if self.label_ids is None:
-            return output.logits.float()
-        return output.logits[:, -1].float()
+        logits: torch.Tensor = (model or self.model)(**batch, **self._forward_options()).logits
+        return logits.float() if self.label_ids is None else logits[:, -1].float()
 
     def _forward_options(self) -> dict[str, Any]:
         if self.encoder.bidirectional:
@@ -123,29 +92,32 @@ class Judge:
     def save(self, folder: Path) -> None:
         """Write the judge's folder in one move: weights, tokenizer, spec; no path of this machine in any of them.
 
-        An existing folder is replaced. Raises RuntimeError if what was written is not what is in memory.
+        An earlier judge there is replaced once the new one is whole; after any error the folder is as it was.
+
+        Raises:
+            ValueError: the folder holds other things, or a quantized backbone has no adapter to save.
+            RuntimeError: what was written is not what is in memory.
         """
-        draft = folder.with_name(f".{folder.name}.{os.getpid()}.draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
+        with written_whole(folder, SPEC_FILE) as draft:
+            self.write(draft)
+
+    def write(self, folder: Path) -> None:
+        """The files of `save`, into a folder that is there and empty."""
         if isinstance(self.model, PeftModel):
-            self.model.save_pretrained(str(draft), save_embedding_layers=False)
+            self.model.save_pretrained(str(folder), save_embedding_layers=False)
+            (folder / "README.md").unlink(missing_ok=True)  # peft's card names local paths; training writes its own
+            _publishable_adapter_config(folder / ADAPTER_CONFIG, self.spec.base)
+            _check_saved(self.model, folder / ADAPTER_WEIGHTS)
+        elif getattr(self.model, "is_quantized", False):
+            raise ValueError("a quantized backbone without an adapter holds nothing that was trained; nothing to save")
         else:
-            self.model.save_pretrained(str(draft))
-        (draft / "README.md").unlink(missing_ok=True)  # peft's card names local paths; training writes its own
-        if isinstance(self.model, PeftModel):
-            _publishable_adapter_config(draft / "adapter_config.json", self.spec.base)
-            _check_saved(self.model, draft / ADAPTER_WEIGHTS)
-        else:
-            _publishable_config(draft / "config.json")
-        self.encoder.tokenizer.save_pretrained(str(draft))
-        text = json.dumps(asdict(self.spec), indent=2, sort_keys=True) + "\n"
-        (draft / SPEC_FILE).write_text(text, encoding="utf-8")
-        old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
-        if folder.exists():
-            folder.rename(old)
-        draft.rename(folder)
-        shutil.rmtree(old, ignore_errors=True)
+            self.model.save_pretrained(str(folder))
+            _rewrite(folder / "config.json", without=("_name_or_path",))
+        tokenizer = self.encoder.tokenizer
+        tokenizer.save_pretrained(str(folder))
+        local = ("name_or_path", "is_local", "local_files_only")
+        _rewrite(folder / "tokenizer_config.json", without=local, padding_side=tokenizer.padding_side)
+        self.spec.write(folder)
 
 
 def new_judge(
@@ -181,37 +153,90 @@ def load_judge(folder: Path, checkpoint: str | None = None, settings: LoadSettin
             those of training.
 
     Raises:
-        ValueError: the backbone is not the one that the adapter was trained on, or weights are missing.
+        FileNotFoundError: there is no judge in the folder.
+        ValueError: the backbone is not the one that the adapter was trained on, or a file is missing or altered.
     """
     spec = JudgeSpec.read(folder)
     as_trained = LoadSettings(dtype=spec.base.dtype, quantization=spec.base.quantization)
     settings = replace(settings or as_trained, head=spec.head)
-    adapted = (folder / ADAPTER_WEIGHTS).is_file()
-    base = resolve(checkpoint or _base_name(spec.base, folder)) if adapted else resolve(str(folder))
-    tokenizer = load_tokenizer(replace(base, path=str(folder), local=True, revision=None))
-    model: PreTrainedModel | PeftModel = load_backbone(base, settings, int(tokenizer.pad_token_id))
-    bidirectional = is_encoder(model.config)
-    if adapted:
-        _check_base(describe_base(base, model, settings), spec.base, folder)
-        model = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
-        prepare_trainable(model)
-        set_peft_model_state_dict(model, load_file(folder / ADAPTER_WEIGHTS))  # again: the cast above came after rounding
-        _check_saved(model, folder / ADAPTER_WEIGHTS)
-        model.requires_grad_(False)
-    return Judge(model.eval(), Encoder(tokenizer, spec.head, bidirectional), spec)
+    own = Checkpoint(str(folder), str(folder.absolute()), revision=None, local=True, identity=folder.name)
+    tokenizer = load_tokenizer(own, settings.trust_remote_code)
+    pad_token_id = int(tokenizer.pad_token_id)
+    model: PreTrainedModel | PeftModel
+    if holds_adapter(folder):
+        model = _adapted(folder, spec, checkpoint, settings, pad_token_id)
+    else:
+        model = load_backbone(resolve(own.path), settings, pad_token_id, trained_head=True)
+        if spec.head == "classification":
+            float_heads(model)
+    model.requires_grad_(False)
+    return Judge(model.eval(), Encoder(tokenizer, spec.head, is_encoder(model.config)), spec)
 
 
-def describe_base(checkpoint: Checkpoint, model: nn.Module, settings: LoadSettings) -> Base:
-    """What is recorded of a loaded backbone."""
+def holds_adapter(folder: Path) -> bool:
+    """Whether a judge's folder holds an adapter rather than a whole model. Raises ValueError for half an adapter."""
+    there = {name: (folder / name).is_file() for name in (ADAPTER_WEIGHTS, ADAPTER_CONFIG)}
+    if len(set(there.values())) == 2:
+        missing = next(name for name, found in there.items() if not found)
+        raise ValueError(f"{folder}: {missing} is missing; copy the whole folder again")
+    return there[ADAPTER_WEIGHTS]
+
+
+def _adapted(
+    folder: Path, spec: JudgeSpec, checkpoint: str | None, settings: LoadSettings, pad_token_id: int
+) -> PeftModel:
+    """The backbone with the folder's adapter, every tensor bit for bit that of the file."""
+    weights = _adapter_weights(folder)
+    base = resolve(checkpoint) if checkpoint else base_checkpoint(spec.base, folder)
+    config = load_config(base, settings.trust_remote_code)
+    for name in ("model_type", "hidden_size", "num_hidden_layers"):
+        here, there = getattr(config, name, None), getattr(spec.base, name)
+        if here != there:
+            was = f"{folder} was trained on {spec.base.id} ({name} {there})"
+            raise ValueError(f"{was}; {base.identity} has {name} {here}: wrong base")
+    model = load_backbone(base, settings, pad_token_id)
+    found = describe_base(base, model, settings).fingerprint
+    if None not in (found, spec.base.fingerprint) and found != spec.base.fingerprint:
+        was = f"{folder} was trained on {spec.base.id}"
+        raise ValueError(f"{was}; {base.identity} has the same sizes but other weights: wrong base")
+    heads = head_modules(model) if spec.head == "classification" else []
+    if absent := [name for name in heads if not any(f".{name}." in key for key in weights)]:
+        raise ValueError(f"{folder / ADAPTER_WEIGHTS}: holds no trained {', '.join(absent)}; the head would be random")
+    try:
+        adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
+        prepare_trainable(adapted)
+        set_peft_model_state_dict(adapted, weights)  # again: the cast above came after rounding
+        _check_saved(adapted, folder / ADAPTER_WEIGHTS)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f"{folder}: the adapter's files do not belong together or were altered ({error}); copy the folder again"
+        ) from error
+    return adapted
+
+
+def _adapter_weights(folder: Path) -> dict[str, torch.Tensor]:
+    try:
+        json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        weights: dict[str, torch.Tensor] = load_file(folder / ADAPTER_WEIGHTS)
+    except (SafetensorError, ValueError) as error:
+        name = ADAPTER_WEIGHTS if isinstance(error, SafetensorError) else ADAPTER_CONFIG
+        raise ValueError(f"{folder / name}: cut short or altered ({error}); copy it again") from error
+    return weights
+
+
+def describe_base(checkpoint: Checkpoint, model: PreTrainedModel, settings: LoadSettings) -> Base:
+    """What is recorded of a loaded backbone, before anything is attached to it."""
     config: Any = model.config
+    dtype = resolve_dtype(settings.dtype)
     return Base(
         id=checkpoint.identity,
         revision=commit_of(config) or checkpoint.revision,
         model_type=config.model_type,
         hidden_size=config.hidden_size,
         num_hidden_layers=config.num_hidden_layers,
-        dtype=str(resolve_dtype(settings.dtype)).removeprefix("torch."),  # type: ignore[arg-type]
+        dtype=str(dtype).removeprefix("torch."),  # type: ignore[arg-type]
         quantization=settings.quantization,
+        fingerprint=None if dtype == torch.float16 else fingerprint(model),  # float16 rounds otherwise
     )
 
 
@@ -222,6 +247,8 @@ def _project_labels_only(model: nn.Module, label_ids: tuple[int, int]) -> None:
     handful of different margins. Weights are untouched, so that what is saved is an ordinary model.
     """
     projection = model.get_output_embeddings()  # type: ignore[operator]
+    if not projection.weight.is_floating_point():
+        raise RuntimeError("the projection to the vocabulary was quantized; the verbalizer head needs it as it is")
 
     def project(hidden: torch.Tensor) -> torch.Tensor:
         rows = projection.weight[list(label_ids)].float()
@@ -231,22 +258,20 @@ def _project_labels_only(model: nn.Module, label_ids: tuple[int, int]) -> None:
     projection.forward = project
 
 
-def _base_name(base: Base, folder: Path) -> str:
-    name = base.id if base.revision is None or "/" not in base.id else f"{base.id}@{base.revision}"
-    try:
-        resolve(name, fetch=False)
-    except (ValueError, OSError) as error:
-        raise ValueError(
-            f"{folder} was trained on {base.id!r}, which is no hub id: give its folder as the checkpoint ({error})"
-        ) from error
-    return name
+def base_checkpoint(base: Base, folder: Path) -> Checkpoint:
+    """The backbone of the judge in ``folder`` by its recorded name: a packaged model or a hub id, never a local folder.
 
-
-def _check_base(found: Base, wanted: Base, folder: Path) -> None:
-    for name in ("model_type", "hidden_size", "num_hidden_layers"):
-        here, there = getattr(found, name), getattr(wanted, name)
-        if here != there:
-            raise ValueError(f"{folder} was trained on {wanted.id} ({name} {there}); {found.id} has {name} {here}: wrong base")
+    Raises ValueError where it was trained on a local folder: that some folder here bears its name proves nothing.
+    """
+    if base.id in PACKAGED:
+        return resolve(base.id)
+    organisation, slash, own = base.id.partition("/")
+    if slash and "/" not in own and not organisation.startswith((".", "~")) and organisation and own:
+        return Checkpoint(base.id, base.id, revision=base.revision, local=False, identity=base.id)
+    raise ValueError(
+        f"{folder} was trained on a local folder called {base.id.removeprefix('./')!r}; "
+        "give that folder as the checkpoint"
+    )
 
 
 def _check_saved(model: PeftModel, path: Path) -> None:
@@ -270,7 +295,8 @@ def _publishable_adapter_config(path: Path, base: Base) -> None:
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def _publishable_config(path: Path) -> None:
+def _rewrite(path: Path, without: tuple[str, ...], **more: Any) -> None:
+    """Take keys that say something of this machine out of a JSON file, and add others."""
     config = json.loads(path.read_text(encoding="utf-8"))
-    config.pop("_name_or_path", None)
-    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    kept = {key: value for key, value in config.items() if key not in without}
+    path.write_text(json.dumps({**kept, **more}, indent=2, sort_keys=True) + "\n", encoding="utf-8")

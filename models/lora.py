@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from peft import LoraConfig, PeftModel, TaskType, get_peft_model, prepare_model_for_kbit_training
+from peft import LoraConfig, PeftModel, TaskType, get_peft_model
 from torch import nn
 from transformers import PreTrainedModel
 
-from models.backbone import Head, head_modules
+from models.backbone import HEAD_MODULES, Head, head_modules
 
 
 @dataclass(frozen=True)
@@ -30,23 +30,31 @@ class LoraSettings:
     top_layers: int | None = None
 
 
-def attach_lora(model: PreTrainedModel, head: Head, settings: LoraSettings, gradient_checkpointing: bool = False) -> PeftModel:
-    """The model with fresh adapters; a classification head is trained whole, in float32, beside them."""
-    if getattr(model, "is_quantized", False):
-        model = prepare_model_for_kbit_training(model, use_gradient_checkpointing=gradient_checkpointing)
+def attach_lora(
+    model: PreTrainedModel, head: Head, settings: LoraSettings, gradient_checkpointing: bool = False
+) -> PeftModel:
+    """The model with fresh adapters; a classification head is trained whole, in float32, beside them.
+
+    Raises:
+        ValueError: a layer to adapt does not exist or is part of the head, there are not that many layers, or DoRA is
+            asked for over 8 bits on a CPU, where peft 0.21 loses the weights' scales.
+    """
+    if settings.dora and getattr(model, "is_loaded_in_8bit", False) and model.device.type == "cpu":
+        raise ValueError("lora.dora: DoRA over int8 works on no CPU; take quantization nf4, or LoRA without DoRA")
     heads = head_modules(model) if head == "classification" else []
     config = LoraConfig(
         task_type=TaskType.SEQ_CLS if head == "classification" else TaskType.CAUSAL_LM,
         r=settings.rank,
-        lora_alpha=settings.alpha,  # type: ignore[arg-type]
+        lora_alpha=settings.alpha,
         lora_dropout=settings.dropout,
-        target_modules=sorted(settings.targets or _linear_names(model, heads)),
+        target_modules=_targets(model, heads, settings.targets),
         layers_to_transform=_top_layers(model, settings.top_layers),
         use_dora=settings.dora,
         use_rslora=settings.rslora,
         modules_to_save=list(heads) or None,
     )
-    _check_targets(model, settings.targets)
+    if gradient_checkpointing:
+        model.enable_input_require_grads()  # a reentrant checkpoint whose inputs need no gradient hands none back
     peft_model = get_peft_model(model, config)
     prepare_trainable(peft_model)
     if head == "classification":
@@ -72,6 +80,15 @@ def trained_heads(model: nn.Module) -> list[nn.Module]:
     ]
 
 
+def float_heads(model: nn.Module) -> None:
+    """The head of a model without adapters in float32, as it is beside adapters: logits finer than bfloat16's steps."""
+    for name, module in model.named_modules():
+        *parents, last = name.split(".")
+        if last in HEAD_MODULES and not any(parent in HEAD_MODULES for parent in parents):
+            module.float()
+            module.register_forward_pre_hook(_cast_to_own_dtype)
+
+
 def _cast_to_own_dtype(module: nn.Module, inputs: tuple[object, ...]) -> tuple[object, ...]:
     dtype = next(module.parameters()).dtype
     return tuple(x.to(dtype) if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs)
@@ -89,27 +106,31 @@ def trainable_parts(model: nn.Module) -> dict[str, int]:
     parts: dict[str, int] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            words = ["*" if word.isdigit() else word for word in name.split(".") if word not in ("default", "base_model")]
-            part = ".".join(words)
+            words = [word for word in name.split(".") if word not in ("default", "base_model")]
+            part = ".".join("*" if word.isdigit() else word for word in words)
             parts[part] = parts.get(part, 0) + parameter.numel()
     return parts
 
 
-def _linear_names(model: nn.Module, heads: list[str]) -> set[str]:
-    """Last names of every linear layer outside the head and the vocabulary projection."""
-    output = model.get_output_embeddings() if isinstance(model, PreTrainedModel) else None
-    return {
+def _targets(model: PreTrainedModel, heads: list[str], asked: tuple[str, ...]) -> list[str]:
+    """Last names of the layers to adapt: those asked for, or every linear layer outside head and vocabulary projection.
+
+    peft leaves alone what lies inside a head, even where it bears such a name (BERT's pooler has a ``dense``).
+    """
+    output = model.get_output_embeddings()
+    known = {
         name.rsplit(".", 1)[-1]
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear) and module is not output and not any(part in heads for part in name.split("."))
     }
-
-
-def _check_targets(model: nn.Module, targets: tuple[str, ...]) -> None:
-    known = {name.rsplit(".", 1)[-1] for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-    unknown = sorted(set(targets) - known)
-    if unknown:
-        raise ValueError(f"lora.targets: no linear layer is named {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+    if unknown := sorted(set(asked) - known):
+        raise ValueError(
+            f"lora.targets: the backbone has no linear layer named {', '.join(unknown)}; "
+            f"there are {', '.join(sorted(known))}"
+        )
+    if not known:
+        raise ValueError(f"a {model.config.model_type} has no linear layers to adapt; train it whole")
+    return sorted(asked or known)
 
 
 def _top_layers(model: PreTrainedModel, count: int | None) -> list[int] | None:

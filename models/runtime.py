@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import torch
 from accelerate import PartialState
+from accelerate.utils import parse_flag_from_env
 
 VERSIONED = ("torch", "transformers", "peft", "accelerate", "bitsandbytes", "tokenizers", "ecomjudge")
 
@@ -33,9 +34,10 @@ def this_process() -> PartialState:
     """This process among those that a launcher started, or alone.
 
     Without an accelerator accelerate must be told so: otherwise each of several processes takes itself for the only
-    one (accelerate 1.15, PartialState._prepare_backend). The first call in a process decides.
+    one (accelerate 1.15, PartialState._prepare_backend). An accelerator that a launcher's ``use_cpu`` forbids is left
+    alone. The first call in a process decides.
     """
-    return PartialState(cpu=not torch.accelerator.is_available())
+    return PartialState(cpu=not torch.accelerator.is_available() or parse_flag_from_env("ACCELERATE_USE_CPU"))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
@@ -26,6 +27,22 @@ SIZES = {
 }
 DECODERS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
 ENCODERS = ("bert", "roberta", "deberta-v2", "modernbert")
+# What published checkpoints of an architecture have, and its default configuration has not.
+LIKE_PUBLISHED: dict[str, dict[str, Any]] = {
+    "qwen3": {"head_dim": 8},
+    "gemma": {"head_dim": 8},
+    "bert": {"type_vocab_size": 2},
+    "roberta": {"type_vocab_size": 2, "max_position_embeddings": 514},
+    "deberta-v2": {
+        "type_vocab_size": 2,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 16,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "position_biased_input": False,
+    },
+}
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -84,7 +101,9 @@ def tiny_tokenizer(kind: str, chat: bool = False) -> PreTrainedTokenizerFast:
     return tokenizer
 
 
-def tiny_checkpoint(folder: Path, architecture: str = "llama", chat: bool = False, head: str = "pretrained", seed: int = 0) -> Path:
+def tiny_checkpoint(
+    folder: Path, architecture: str = "llama", chat: bool = False, head: str = "pretrained", seed: int = 0
+) -> Path:
     """Save a random two-layer checkpoint and its tokenizer to ``folder``.
 
     ``head`` is pretrained (as published: causal or masked language model) or classification.
@@ -95,19 +114,15 @@ def tiny_checkpoint(folder: Path, architecture: str = "llama", chat: bool = Fals
     sizes = dict(SIZES)
     if not decoder:
         sizes.pop("num_key_value_heads")
-    if architecture == "roberta":
-        sizes["max_position_embeddings"] = 514
-    if architecture in ("qwen3", "gemma"):
-        sizes["head_dim"] = 8
+    if architecture == "modernbert":
+        sizes.update(cls_token_id=tokenizer.cls_token_id, sep_token_id=tokenizer.sep_token_id)
     config = AutoConfig.for_model(
         architecture,
         vocab_size=len(tokenizer),
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.bos_token_id if decoder else tokenizer.cls_token_id,
         eos_token_id=tokenizer.eos_token_id if decoder else tokenizer.sep_token_id,
-        **({"cls_token_id": tokenizer.cls_token_id, "sep_token_id": tokenizer.sep_token_id} if architecture == "modernbert" else {}),
-        **({"type_vocab_size": 2} if architecture in ("bert", "roberta", "deberta-v2") else {}),
-        **sizes,
+        **{**sizes, **LIKE_PUBLISHED.get(architecture, {})},
     )
     if head == "classification":
         model = AutoModelForSequenceClassification.from_config(config)

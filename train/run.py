@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from peft import set_peft_model_state_dict
 from rich.console import Console
 from safetensors.torch import load_file
 from transformers import EarlyStoppingCallback, TrainingArguments, set_seed
+from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.utils import logging as transformers_logging
 
 from models.checkpoint import resolve
@@ -59,7 +62,8 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
             say.print(f"{folder.path} is finished; give --run.name another name, or --run.overwrite to start anew")
             return finished_metrics(folder)
     set_seed(config.seed)
-    judge = new_judge(
+    make = partial(
+        new_judge,
         checkpoint,
         judgment.name,
         judgment.template_version,
@@ -68,7 +72,8 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
         config.lora if config.method == "lora" else None,
         config.data.max_length,
         config.optim.gradient_checkpointing,
-    ).with_spec(versions=versions())
+    )
+    judge = make().with_spec(versions=versions())
     splits = prepare_splits(judgment, data, judge, config, say)
     if config.dry_run:
         report(Console(quiet=not state.is_main_process), config, judge, list(splits.values()))
@@ -76,7 +81,7 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     if state.is_main_process:
         folder.open(config, facts)
     state.wait_for_everyone()
-    return _learn(judgment, config, folder, judge, splits, say)
+    return _learn(judgment, config, folder, judge, splits, make, say)
 
 
 def prepare_splits(
@@ -97,7 +102,13 @@ def prepare_splits(
 
 
 def _learn(
-    judgment: Judgment[Any], config: TrainConfig, folder: RunFolder, judge: Judge, splits: dict[str, Split], say: Console
+    judgment: Judgment[Any],
+    config: TrainConfig,
+    folder: RunFolder,
+    judge: Judge,
+    splits: dict[str, Split],
+    make: Callable[[], Judge],
+    say: Console,
 ) -> dict[str, Any]:
     state = this_process()
     labels = splits["train"].dataset.labels
@@ -116,6 +127,7 @@ def _learn(
         config.optim.label_smoothing,
         callbacks,
     )
+    _refuse_to_shard(trainer, config)
     with state.main_process_first():
         last = folder.last_checkpoint(state.num_processes) if state.is_main_process else _newest(folder)
     if last is not None:
@@ -124,7 +136,7 @@ def _learn(
         if state.is_main_process:
             folder.cut_metrics(step)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
-    summary = _finish(judgment, config, folder, trainer, splits, say)
+    summary = _finish(judgment, config, folder, trainer, splits, make, say)
     wandb_run.finish(folder.adapter, summary)
     return summary
 
@@ -183,25 +195,45 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
     )
 
 
+def _refuse_to_shard(trainer: JudgeTrainer, config: TrainConfig) -> None:
+    """Raises ValueError for what accelerate's FSDP2 cannot do (tried with 1.15): it fails late, or in other words."""
+    if not trainer.is_fsdp_enabled:
+        return
+    quantized = config.model.quantization != "none"
+    if quantized or trainer.judge.encoder.bidirectional:
+        what = "a quantized backbone" if quantized else "an encoder"
+        raise ValueError(f"FSDP cannot shard {what}; start with --config_file configs/accelerate/multi-gpu.yaml")
+
+
 def _finish(
-    judgment: Judgment[Any], config: TrainConfig, folder: RunFolder, trainer: JudgeTrainer, splits: dict[str, Split], say: Console
+    judgment: Judgment[Any],
+    config: TrainConfig,
+    folder: RunFolder,
+    trainer: JudgeTrainer,
+    splits: dict[str, Split],
+    make: Callable[[], Judge],
+    say: Console,
 ) -> dict[str, Any]:
     """Calibrate the best checkpoint on validation, save the judge, and judge validation and test with what was saved."""
     state = this_process()
     best = folder.checkpoints / "best"
     trainer.save_model(str(best))
     state.wait_for_everyone()
-    _restore(trainer.judge, best)
+    sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
+    if not sharded:
+        _restore(trainer.judge, best)
     found = {name: trainer.margins_of(split.dataset) for name, split in splits.items() if name != "train"}
     labels = splits["validation"].dataset.labels
     temperature = fit_temperature(labels, found["validation"])
     threshold = best_threshold(labels, probabilities(found["validation"], temperature))
-    judge = trainer.judge.with_spec(threshold=threshold, temperature=temperature, max_length=trainer.judge.max_length)
+    spec = {"threshold": threshold, "temperature": temperature, "max_length": trainer.judge.max_length}
     summary: dict[str, Any] = {
         name: _measure(splits[name].dataset.labels, values, temperature, threshold) for name, values in found.items()
     }
     summary["best"] = {"step": trainer.state.best_global_step, config.evaluation.metric: trainer.state.best_metric}
     if state.is_main_process:
+        judge = _whole(make, best) if sharded else trainer.judge
+        judge = judge.with_spec(**spec, versions=versions())
         judge.save(folder.adapter)
         shutil.rmtree(best)
         write_card(folder, judgment, judge, config, summary, splits)
@@ -210,6 +242,14 @@ def _finish(
         say.print(f"saved {folder.adapter}: {_sentence(summary)}")
     state.wait_for_everyone()
     return summary
+
+
+def _whole(make: Callable[[], Judge], folder: Path) -> Judge:
+    """A judge in one piece from the files that were gathered from a sharded one."""
+    unset_hf_deepspeed_config()  # else transformers would shard the new model as well
+    judge = make()
+    _restore(judge, folder)
+    return judge
 
 
 def _restore(judge: Judge, folder: Path) -> None:

@@ -63,7 +63,7 @@ class JudgeScorer:
 
     def prompts(self, records: Sequence[Any]) -> list[Prompt]:
         """The records as this judge reads them, behind the solved examples."""
-        return [self.judgment.render(record, self.judge.style, self.examples) for record in records]  # type: ignore[arg-type]
+        return [self.judgment.render(record, self.judge.style, self.examples) for record in records]
 
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return self.judge.encoder.lengths(self.prompts(records))

@@ -1,0 +1,60 @@
+"""A folder that is written whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from models.manifest import flush
+
+
+@contextmanager
+def written_whole(folder: Path, marker: str) -> Iterator[Path]:
+    """A draft beside ``folder``, which takes its place when the block ends well; after any error all is as it was.
+
+    Args:
+        marker: a file by which a folder is known that may be replaced; one that holds other things is left alone.
+
+    Raises:
+        ValueError: ``folder`` is a file, or holds something but no ``marker``.
+    """
+    folder = folder.absolute()
+    check_replaceable(folder, marker)
+    draft, old = (folder.with_name(f".{folder.name}.{kind}") for kind in ("draft", "old"))
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    try:
+        yield draft
+        _settle(draft)
+        shutil.rmtree(old, ignore_errors=True)
+        if folder.exists():
+            folder.rename(old)
+        try:
+            draft.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
+        flush(folder.parent)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def check_replaceable(folder: Path, marker: str) -> None:
+    """Raises ValueError where writing to ``folder`` would destroy what is none of ours."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give the folder to write")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / marker).is_file():
+        raise ValueError(f"{folder} holds other things (no {marker} among them); give an empty or a new folder")
+
+
+def _settle(draft: Path) -> None:
+    """Flush every file to disk, readable like any new file here (safetensors writes its own for the owner only)."""
+    usual = draft.stat().st_mode & 0o666
+    for path in draft.rglob("*"):
+        if path.is_file():
+            path.chmod(usual)
+            flush(path)

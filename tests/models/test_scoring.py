@@ -1,0 +1,87 @@
+"""Scores depend on a row's content alone: not on its neighbours, the order, or the size of batches."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tiny_judges import COMBINATIONS, Made
+
+from models.scoring import batch_margins, margins, plan_batches, probabilities, score
+
+
+@pytest.mark.parametrize(
+    ("lengths", "budget", "expected"),
+    [
+        ([], 10, []),
+        ([3], 10, [[0]]),
+        ([3, 3, 3], 6, [[0, 1], [2]]),
+        ([2, 5, 3, 4], 10, [[1, 3], [2, 0]]),  # 2 x 5 fit; a third row would make 15
+        ([1, 9, 1], 10, [[1], [0, 2]]),  # 2 x 9 do not fit
+        ([50, 1], 10, [[0], [1]]),  # longer than the budget: alone
+        ([4, 4, 4], 0, [[0], [1], [2]]),
+    ],
+)
+def test_batches_are_cut_as_worked_out_by_hand(lengths: list[int], budget: int, expected: list[list[int]]) -> None:
+    assert plan_batches(lengths, budget) == expected
+
+
+def test_every_row_comes_once_longest_first_and_no_batch_is_over_budget() -> None:
+    numbers = random.Random(7)
+    for _ in range(200):
+        lengths = [numbers.randint(1, 60) for _ in range(numbers.randint(1, 50))]
+        budget = numbers.randint(1, 400)
+        batches = plan_batches(lengths, budget)
+        assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+        planned = [lengths[row] for batch in batches for row in batch]
+        assert planned == sorted(lengths, reverse=True)
+        for batch in batches:
+            assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= budget
+
+
+def test_a_plan_follows_from_the_lengths_and_not_from_their_order() -> None:
+    numbers = random.Random(8)
+    lengths = [numbers.randint(1, 20) for _ in range(40)]
+    shapes = [[lengths[row] for row in batch] for batch in plan_batches(lengths, 100)]
+    for _ in range(20):
+        numbers.shuffle(lengths)
+        assert [[lengths[row] for row in batch] for batch in plan_batches(lengths, 100)] == shapes
+
+
+@pytest.mark.parametrize(("architecture", "head"), COMBINATIONS)
+def test_a_score_is_the_same_whatever_the_budget_and_the_order(
+    made: Callable[..., Made], architecture: str, head: str
+) -> None:
+    judge = made(architecture, head)
+    rows = [*judge.encoded, *judge.encoded[:2]]
+    alone = margins(judge.judge, rows, token_budget=1)
+    logits = judge.logits().double().numpy()
+    assert np.abs(alone[:4] - (logits[:, 1] - logits[:, 0])).max() < 1e-6
+    for budget in (100, 500, 10_000):
+        assert np.abs(margins(judge.judge, rows, budget) - alone).max() < 1e-5
+    backwards = margins(judge.judge, rows[::-1], 500)[::-1]
+    assert np.array_equal(backwards[[2, 3]], margins(judge.judge, rows, 500)[[2, 3]])
+    assert np.abs(backwards - alone).max() < 1e-5
+
+
+def test_scores_come_batch_by_batch_with_their_row_numbers(made: Callable[..., Made]) -> None:
+    judge = made("llama")
+    judge.judge.model.train()  # left so by a trainer: scoring has no dropout all the same
+    found = dict(
+        pair
+        for rows, values in score(judge.judge, judge.encoded, 200)
+        for pair in zip(rows, values.tolist(), strict=True)
+    )
+    assert sorted(found) == [0, 1, 2, 3]
+    assert found[3] == pytest.approx(batch_margins(judge.judge, [judge.encoded[3]])[0], abs=1e-5)
+    assert margins(judge.judge, []).shape == (0,)
+
+
+def test_probabilities_are_the_sigmoid_of_the_margin_over_the_temperature() -> None:
+    found = probabilities(np.array([0.0, math.log(3), -math.log(3), 1e6, -1e6]))
+    assert found.tolist() == pytest.approx([0.5, 0.75, 0.25, 1.0, 0.0])
+    assert probabilities(np.array([2 * math.log(3)]), temperature=2.0).tolist() == pytest.approx([0.75])
+    assert np.isnan(probabilities(np.array([np.nan]))).all()
