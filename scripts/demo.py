@@ -1,4 +1,4 @@
-"""The demo of `make demo`: teach a judge script verification on the shipped sample, and examine it beside the untrained one."""
+"""The demo of `make demo`: teach a judge on the shipped sample, and examine it beside the untrained one."""
 
 from __future__ import annotations
 
@@ -27,13 +27,21 @@ RESULTS = Path("results")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checkpoint", default="minilm", help="a config of the judgment: minilm (default), smollm2-135m")
+    parser.add_argument(
+        "--checkpoint", default="minilm", help="a config of the judgment: minilm (default), smollm2-135m"
+    )
     parser.add_argument("--judgment", default="script_verify", choices=list(JUDGMENTS))
     chosen = parser.parse_args()
     config_file = CONFIGS / chosen.judgment / f"{chosen.checkpoint}.yaml"
     run = RUNS / chosen.judgment / f"demo-{chosen.checkpoint}"
     command = ["-m", "accelerate.commands.launch", "--config_file", str(CONFIGS / "accelerate" / "cpu.yaml")]
-    command += [f"train/{chosen.judgment}.py", "--config", str(config_file), f"--run.name={run.name}", f"--run.folder={RUNS}"]
+    command += [
+        f"train/{chosen.judgment}.py",
+        "--config",
+        str(config_file),
+        f"--run.name={run.name}",
+        f"--run.folder={RUNS}",
+    ]
     subprocess.run([sys.executable, *command, "--tracking.wandb=disabled"], check=True)
     untrained = make_untrained(chosen.judgment, config_file, run / "untrained")
     rows = {
@@ -41,7 +49,9 @@ def main() -> None:
         "untrained": examine(chosen.judgment, f"untrained-{chosen.checkpoint}", adapter=str(untrained)),
         "fine-tuned": examine(chosen.judgment, f"demo-{chosen.checkpoint}", adapter=str(run / "adapter")),
     }
-    Console().print(side_by_side(f"{chosen.judgment}, {chosen.checkpoint}: records of goals never seen in training", rows))
+    Console().print(
+        side_by_side(f"{chosen.judgment}, {chosen.checkpoint}: records of goals never seen in training", rows)
+    )
 
 
 def make_untrained(judgment_name: str, config_file: Path, folder: Path) -> Path:
@@ -50,7 +60,12 @@ def make_untrained(judgment_name: str, config_file: Path, folder: Path) -> Path:
     judgment = get_judgment(judgment_name)
     torch.manual_seed(config.seed)
     judge = new_judge(
-        resolve(config.checkpoint), judgment.name, judgment.template_version, judgment.label_words, config.model, config.lora
+        resolve(config.checkpoint),
+        judgment.name,
+        judgment.template_version,
+        judgment.label_words,
+        config.model,
+        config.lora,
     )
     judge.save(folder)
     return folder

@@ -1,1 +1,1 @@
-"""How a judge is taught: the commands that ``accelerate launch`` starts, and the trainer, batching and arguments they share."""
+"""How a judge is taught: the commands that ``accelerate launch`` starts, and what they share."""

@@ -18,8 +18,10 @@ T = TypeVar("T")
 BOOLEANS = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
 
-def parse(tree: type[T], arguments: Sequence[str] | None = None, default_config: Path | None = None, doc: str = "") -> T:
-    """An instance of the dataclass ``tree`` from ``--config FILE.yaml`` and flags, or exit with status 2 and a sentence.
+def parse(
+    tree: type[T], arguments: Sequence[str] | None = None, default_config: Path | None = None, doc: str = ""
+) -> T:
+    """An instance of the dataclass ``tree`` from ``--config FILE.yaml`` and flags, or exit 2 with a sentence.
 
     Flags take either form (``--optim.learning_rate 1e-4``, ``--optim.learning_rate=1e-4``); booleans also stand
     alone or as ``--no_x``; ``none`` and ``null`` are the absent value.

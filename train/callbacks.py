@@ -26,7 +26,12 @@ class MetricsFile(TrainerCallback):
         self.path = path
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
     ) -> None:
         if state.is_world_process_zero and logs:
             with self.path.open("a", encoding="utf-8") as file:
@@ -55,7 +60,12 @@ class Throughput(TrainerCallback):
             self.since = time.perf_counter()
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
     ) -> None:
         if logs is None or "loss" not in logs or not self.rows:
             return
@@ -95,10 +105,17 @@ class WandbRun(TrainerCallback):
         )
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
     ) -> None:
         if self.run is not None and logs:
-            self.run.log({key: value for key, value in logs.items() if not isinstance(value, str)}, step=state.global_step)
+            self.run.log(
+                {key: value for key, value in logs.items() if not isinstance(value, str)}, step=state.global_step
+            )
 
     def finish(self, adapter: Path | None, summary: dict[str, Any]) -> None:
         """Log the adapter's folder as an artifact, set the summary and end the run."""

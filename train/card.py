@@ -18,7 +18,9 @@ from peft import PeftModel
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 tokenizer = AutoTokenizer.from_pretrained({adapter!r})
-base = AutoModelForSequenceClassification.from_pretrained({base}, num_labels=2, dtype="float32", pad_token_id=tokenizer.pad_token_id)
+base = AutoModelForSequenceClassification.from_pretrained(
+    {base}, num_labels=2, dtype="float32", pad_token_id=tokenizer.pad_token_id
+)
 model = PeftModel.from_pretrained(base, {adapter!r}).eval()
 logits = model(**tokenizer({example}, return_tensors="pt")).logits  # (no, yes)
 """
@@ -41,7 +43,12 @@ model = {auto}.from_pretrained({adapter!r}, dtype="float32").eval()
 
 
 def write_card(
-    folder: RunFolder, judgment: Judgment[Any], judge: Judge, config: TrainConfig, summary: dict[str, Any], splits: dict[str, Split]
+    folder: RunFolder,
+    judgment: Judgment[Any],
+    judge: Judge,
+    config: TrainConfig,
+    summary: dict[str, Any],
+    splits: dict[str, Split],
 ) -> None:
     """Write ``README.md`` beside the adapter and a copy into it; no path of this machine in either."""
     text = card(judgment, judge, config, summary, splits)
@@ -67,7 +74,8 @@ def card(
         f"Base: `{base.id}`{f' at revision `{base.revision}`' if base.revision else ''}, trained in {base.dtype}"
         f"{f' over {base.quantization}' if base.quantization != 'none' else ''}. Head: {judge.spec.head}. "
         f"Text: template `{judge.spec.template_version}`, at most {judge.spec.max_length} tokens.\n\n"
-        f"| records | accuracy | macro-F1 | AUC | ECE | precision | recall |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n{rows}\n"
+        "| records | accuracy | macro-F1 | AUC | ECE | precision | recall |\n"
+        f"| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n{rows}\n"
         f"Trained on {len(splits['train'].given)} records. Threshold {judge.spec.threshold:.4f} and temperature "
         f"{judge.spec.temperature:.4f} were chosen on the validation records, so that their row is optimistic.\n\n"
         f"## Load it\n\n```python\n{loading_code(judgment, judge, splits)}```\n\n"
@@ -98,7 +106,10 @@ def loading_code(judgment: Judgment[Any], judge: Judge, splits: dict[str, Split]
 
 
 def _row(name: str, values: dict[str, float]) -> str:
-    cells = [f"{values[key]:.3f}" if key in values else "-" for key in ("accuracy", "macro_f1", "auc", "ece", "precision", "recall")]
+    cells = [
+        f"{values[key]:.3f}" if key in values else "-"
+        for key in ("accuracy", "macro_f1", "auc", "ece", "precision", "recall")
+    ]
     return f"| {name} | {' | '.join(cells)} |\n"
 
 

@@ -79,8 +79,8 @@ def _refuse_leaks(config: DataConfig, train: Sequence[Record], *others: Sequence
         shared = sorted({record.group_key for record in records} & seen)
         if shared:
             raise ValueError(
-                f"{reference}: {len(shared)} groups are also in {config.train}, first {shared[0]!r}; a group must not cross a "
-                "split: split by group (scripts/import_data.py does), or give the records groups of their own"
+                f"{reference}: {len(shared)} groups are also in {config.train}, first {shared[0]!r}; a group must "
+                "not cross a split: split by group (scripts/import_data.py does), or give groups"
             )
 
 
@@ -97,8 +97,8 @@ def prepare(
         worst = sorted(fitted.refused.items(), key=lambda item: -item[1])
         listed = ", ".join(f"{record} ({tokens} tokens)" for record, tokens in worst[:5])
         raise ValueError(
-            f"{name}: {len(worst)} records do not fit {judge.max_length} tokens even with their product text gone: {listed}"
-            f"{' ...' if len(worst) > 5 else ''}; raise data.max_length, shorten them, or set data.drop_too_long"
+            f"{name}: {len(worst)} records do not fit {judge.max_length} tokens even with their product text gone: "
+            f"{listed}{' ...' if len(worst) > 5 else ''}; raise data.max_length or set data.drop_too_long"
         )
     if not fitted.records:
         raise ValueError(f"{name}: no record is left after fitting {judge.max_length} tokens")

@@ -68,7 +68,15 @@ def _data_table(splits: list[Split]) -> Table:
     for split in splits:
         facts = split.facts()
         tokens = facts["tokens"]
-        row = [facts["records"], facts["yes"], facts["groups"], tokens["mean"], tokens["median"], tokens["p95"], tokens["max"]]
+        row = [
+            facts["records"],
+            facts["yes"],
+            facts["groups"],
+            tokens["mean"],
+            tokens["median"],
+            tokens["p95"],
+            tokens["max"],
+        ]
         table.add_row(split.name, *map(str, [*row, facts["shortened"], facts["left_out"]]))
     return table
 

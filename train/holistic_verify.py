@@ -1,4 +1,4 @@
-"""Train a judge for holistic verification: `accelerate launch train/holistic_verify.py [--config FILE.yaml] [--key value ...]`."""
+"""Train a judge for holistic verification: `accelerate launch train/holistic_verify.py [--config FILE]`."""
 
 from recipes.holistic_verify import HOLISTIC_VERIFY
 from train.run import main

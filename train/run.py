@@ -39,9 +39,11 @@ CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 
 
 def main(judgment: Judgment[Any]) -> None:
-    """What ``accelerate launch train/<judgment>.py`` does. Faults in data or settings end it with a sentence, status 1."""
+    """What ``accelerate launch train/<judgment>.py`` does. Faults in data or settings end it: a sentence, status 1."""
     default = CONFIGS / judgment.name / "minilm.yaml"
-    config = parse(TrainConfig, default_config=default, doc=f"Train a judge for {judgment.name}. Default --config: {default.name}")
+    config = parse(
+        TrainConfig, default_config=default, doc=f"Train a judge for {judgment.name}. Default --config: {default.name}"
+    )
     with one_of_many():
         train(judgment, config)
 
@@ -95,8 +97,14 @@ def prepare_splits(
         with say.status(f"encoding {len(records)} {name} records"):
             split = prepare(f"data.{name}", judgment, records, judge, config.data.drop_too_long)
         facts = split.facts()
-        cut = "".join(f", {facts[key]} {words}" for key, words in (("shortened", "shortened"), ("left_out", "left out")) if facts[key])
-        say.print(f"{name}: {facts['records']} records, {facts['yes']} yes, {facts['tokens']['mean']} tokens on average{cut}")
+        cut = "".join(
+            f", {facts[key]} {words}"
+            for key, words in (("shortened", "shortened"), ("left_out", "left out"))
+            if facts[key]
+        )
+        say.print(
+            f"{name}: {facts['records']} records, {facts['yes']} yes, {facts['tokens']['mean']} tokens on average{cut}"
+        )
         splits[name] = split
     return splits
 
@@ -152,8 +160,8 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
     micro = min(optim.micro_batch_size, max(1, optim.batch_size // processes))
     if optim.batch_size % (micro * processes):
         raise ValueError(
-            f"optim.batch_size {optim.batch_size} is not a multiple of optim.micro_batch_size {micro} x {processes} processes; "
-            f"give {micro * processes * max(1, round(optim.batch_size / (micro * processes)))}"
+            f"optim.batch_size {optim.batch_size} is not a multiple of optim.micro_batch_size {micro} x {processes} "
+            f"processes; give {micro * processes * max(1, round(optim.batch_size / (micro * processes)))}"
         )
     updates = optim.max_steps or math.ceil(math.ceil(records / optim.batch_size) * optim.epochs)
     every = config.evaluation.every
@@ -214,7 +222,7 @@ def _finish(
     make: Callable[[], Judge],
     say: Console,
 ) -> dict[str, Any]:
-    """Calibrate the best checkpoint on validation, save the judge, and judge validation and test with what was saved."""
+    """Calibrate the best checkpoint on validation, save the judge, and measure validation and test with it."""
     state = this_process()
     best = folder.checkpoints / "best"
     trainer.save_model(str(best))

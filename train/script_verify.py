@@ -1,4 +1,4 @@
-"""Train a judge for script verification: `accelerate launch train/script_verify.py [--config FILE.yaml] [--key value ...]`."""
+"""Train a judge for script verification: `accelerate launch train/script_verify.py [--config FILE]`."""
 
 from recipes.script_verify import SCRIPT_VERIFY
 from train.run import main

@@ -1,4 +1,4 @@
-"""Train a judge for step-product discrimination: `accelerate launch train/step_product.py [--config FILE.yaml] [--key value ...]`."""
+"""Train a judge for step-product discrimination: `accelerate launch train/step_product.py [--config FILE]`."""
 
 from recipes.step_product import STEP_PRODUCT
 from train.run import main

@@ -109,7 +109,7 @@ class JudgeTrainer(Trainer):
 
     def margins_of(self, dataset: EncodedDataset) -> NDArray[np.float64]:
         """logit(yes) - logit(no) of each record, [rows], the same on every process; all processes must call it."""
-        prediction = self.predict(dataset)  # type: ignore[arg-type]
+        prediction = self.predict(dataset)
         return _margins_in_order(prediction.predictions, prediction.label_ids)[0]
 
 
@@ -148,7 +148,9 @@ def _margins_in_order(predictions: Any, label_ids: Any) -> tuple[NDArray[np.floa
     logits = np.asarray(predictions, dtype=np.float64)
     labels, rows = np.asarray(label_ids).T
     if sorted(rows.tolist()) != list(range(len(rows))):
-        raise RuntimeError(f"validation saw {len(set(rows.tolist()))} different rows among {len(rows)}; none may be missing or twice")
+        raise RuntimeError(
+            f"validation saw {len(set(rows.tolist()))} different rows among {len(rows)}; none may be missing or twice"
+        )
     order = np.argsort(rows)
     return (logits[:, 1] - logits[:, 0])[order], labels[order]
 

@@ -31,7 +31,9 @@ def build_split(judgment: str, split: str, seed: int = 0) -> list[Record]:
     Raises ValueError for an unknown judgment or split.
     """
     if judgment not in BUILDERS or split not in SHARES:
-        raise ValueError(f"sample: give one of {', '.join(BUILDERS)} and of {', '.join(SHARES)}, not {judgment!r} and {split!r}")
+        raise ValueError(
+            f"sample: give one of {', '.join(BUILDERS)} and of {', '.join(SHARES)}, not {judgment!r} and {split!r}"
+        )
     goals = split_goals(seed)[split]
     records: list[Record] = []
     for goal in goals:
@@ -66,7 +68,8 @@ def split_goals(seed: int = 0) -> dict[str, list[SampleGoal]]:
     ranked.sort(key=lambda item: item[:2])
     start = 0.0
     for split, share in SHARES.items():
-        parts[split] = [goal for _, _, goal in ranked[round(start * len(ranked)) : round((start + share) * len(ranked))]]
+        parts[split] = [
+            goal for _, _, goal in ranked[round(start * len(ranked)) : round((start + share) * len(ranked))]
+        ]
         start += share
     return parts
-

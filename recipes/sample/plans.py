@@ -104,7 +104,13 @@ def _defect(
 
 
 def _record(
-    goal: SampleGoal, number: int, rng: random.Random, script: Variant, products: dict[int, list[Product]], label: int, kind: str
+    goal: SampleGoal,
+    number: int,
+    rng: random.Random,
+    script: Variant,
+    products: dict[int, list[Product]],
+    label: int,
+    kind: str,
 ) -> HolisticRecord:
     steps = tuple(
         PlannedStep(step=text, products=tuple(products.get(step, ())))

@@ -119,7 +119,8 @@ class SampleGoal(_Strict):
             if lookalike.step > count or not self.steps[lookalike.step - 1].needs_purchase:
                 raise ValueError(f"lookalike {lookalike.title!r}: step {lookalike.step} needs no purchase")
         for conflict in self.conflicts:
-            first, second = (self.product(key) for key in conflict.products)
+            for key in conflict.products:
+                self.product(key)
             if conflict.products[0][:-1] == conflict.products[1][:-1]:
                 raise ValueError(f"conflict {conflict.products}: give products of two different steps")
         if sum(step.needs_purchase for step in self.steps) < 4:

@@ -35,8 +35,10 @@ def records(goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random) 
             idle = rng.choice([number for number in range(len(goal.steps)) if number not in buying])
             pairs.append((idle, as_product(rng.choice(own)[1]), 0, kind))
         else:
-            number, product = own.pop()
-            pairs.append((rng.choice([step for step in buying if step != number]), as_product(product), 0, "other_step"))
+            own_step, spare = own.pop()
+            pairs.append(
+                (rng.choice([step for step in buying if step != own_step]), as_product(spare), 0, "other_step")
+            )
     made: list[Record] = []
     for number, product, label, kind in pairs:
         step = goal.steps[number]

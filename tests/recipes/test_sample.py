@@ -73,8 +73,14 @@ def test_splits_are_balanced_and_share_no_goal_step_or_product(judgment: str) ->
     for records in splits.values():
         assert 0.45 <= np.mean([record.label for record in records]) <= 0.55
         assert len({record.id for record in records}) == len(records)
-    lines = {split: {line for text in texts_and_labels(judgment, split)[0] for line in re.split(r"\n", text)[1:]} for split in SHARES}
-    lines = {split: {re.sub(r"^ *(\d+\.|-|Step:|Product:) *", "", line) for line in some} - {"", "Script:", "Plan:"} for split, some in lines.items()}
+    lines = {
+        split: {line for text in texts_and_labels(judgment, split)[0] for line in re.split(r"\n", text)[1:]}
+        for split in SHARES
+    }
+    lines = {
+        split: {re.sub(r"^ *(\d+\.|-|Step:|Product:) *", "", line) for line in some} - {"", "Script:", "Plan:"}
+        for split, some in lines.items()
+    }
     for one in SHARES:
         for other in SHARES:
             if one != other:
@@ -144,7 +150,9 @@ def test_plan_defects_are_what_their_kind_says() -> None:
             unsuitable |= any(title not in fitting for title in some)
             keys |= {fitting[title] for title in some if title in fitting}
         conflicting = any(set(conflict.products) <= keys for conflict in goal.conflicts)
-        assert (not missing and not unsuitable and not conflicting) == (record.label == 1) == (kind == "sound"), record.id
+        assert (not missing and not unsuitable and not conflicting) == (record.label == 1) == (kind == "sound"), (
+            record.id
+        )
         assert {
             "sound": True,
             "missing_product": missing,

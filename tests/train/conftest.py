@@ -12,6 +12,7 @@ from models.backbone import LoadSettings
 from models.lora import LoraSettings
 from train.config import DataConfig, EvaluationConfig, OptimConfig, RunConfig, TrackingConfig, TrainConfig
 
+
 @pytest.fixture(scope="session")
 def tiny_llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_checkpoint(tmp_path_factory.mktemp("llama") / "tiny-llama", "llama")

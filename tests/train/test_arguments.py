@@ -16,7 +16,9 @@ def read(*arguments: str) -> TrainConfig:
 
 def test_yaml_comes_first_and_flags_win(tmp_path: Path) -> None:
     path = tmp_path / "run.yaml"
-    path.write_text("checkpoint: somewhere\noptim:\n  learning_rate: 1e-5\n  batch_size: 16\nlora:\n  targets: [q_proj]\n")
+    path.write_text(
+        "checkpoint: somewhere\noptim:\n  learning_rate: 1e-5\n  batch_size: 16\nlora:\n  targets: [q_proj]\n"
+    )
     config = read("--config", str(path), "--optim.batch_size=64")
     assert (config.checkpoint, config.optim.learning_rate, config.optim.batch_size) == ("somewhere", 1e-5, 64)
     assert config.lora.targets == ("q_proj",)
@@ -58,7 +60,10 @@ def test_the_absent_value(word: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--optim.learning_rat=1"], "configuration: optim.learning_rat: unknown key; did you mean optim.learning_rate?"),
+        (
+            ["--optim.learning_rat=1"],
+            "configuration: optim.learning_rat: unknown key; did you mean optim.learning_rate?",
+        ),
         (["--learning_rate", "1"], "configuration: learning_rate: unknown key; did you mean optim.learning_rate?"),
         (["--optim.learning_rate=fast"], "optim.learning_rate"),
         (["--model.head=verbaliser"], "verbalizer"),

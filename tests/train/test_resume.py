@@ -75,7 +75,11 @@ def ended(config: TrainConfig) -> tuple[bytes, str, list[dict[str, object]]]:
     folder = RunFolder(config, "script_verify")
     lines = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
     kept = [{k: v for k, v in line.items() if not any(word in k for word in TIMES)} for line in lines]
-    return (folder.adapter / "adapter_model.safetensors").read_bytes(), (folder.adapter / "judge.json").read_text(), kept
+    return (
+        (folder.adapter / "adapter_model.safetensors").read_bytes(),
+        (folder.adapter / "judge.json").read_text(),
+        kept,
+    )
 
 
 @pytest.fixture

@@ -48,7 +48,12 @@ def by_hand(config: TrainConfig, loss: dict[str, Any]) -> tuple[float, float]:
     """(loss, gradient norm) of the first update, written out with plain torch on one batch."""
     torch.manual_seed(config.seed)
     judge = new_judge(
-        resolve(config.checkpoint), "script_verify", SCRIPT_VERIFY.template_version, ("No", "Yes"), config.model, config.lora
+        resolve(config.checkpoint),
+        "script_verify",
+        SCRIPT_VERIFY.template_version,
+        ("No", "Yes"),
+        config.model,
+        config.lora,
     )
     records = read_records(SCRIPT_VERIFY, config.data.train)
     dataset = prepare("train", SCRIPT_VERIFY, records, judge).dataset
@@ -76,7 +81,16 @@ def two_processes(tmp_path_factory: pytest.TempPathFactory) -> Any:
         for number, config in enumerate(configs):
             (folder / f"{number}.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(asdict(config)))))
         script = Path(__file__).parent / "train_each.py"
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script), str(folder)]
+        command = [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc_per_node",
+            "2",
+            str(script),
+            str(folder),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr[-3000:]
 
