@@ -6,8 +6,8 @@ import hashlib
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn
 
 import torch
 from torch import nn
@@ -25,6 +25,8 @@ from transformers.models.auto.modeling_auto import (
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
 )
+from transformers.utils import CONFIG_NAME, cached_file
+from transformers.utils.hub import extract_commit_hash
 
 from models.checkpoint import Checkpoint
 
@@ -100,6 +102,16 @@ def _spare_token(tokenizer: PreTrainedTokenizerBase) -> str:
     return str(ends)
 
 
+def pinned(checkpoint: Checkpoint) -> Checkpoint:
+    """The checkpoint at the very commit that its revision means now, so that all that is loaded of it is of one state
+    and what is recorded can be had again. A folder is returned as it is.
+    """
+    if checkpoint.local:
+        return checkpoint
+    config = cached_file(checkpoint.path, CONFIG_NAME, revision=checkpoint.revision)
+    return replace(checkpoint, revision=extract_commit_hash(config, None) or checkpoint.revision)
+
+
 def load_config(checkpoint: Checkpoint, trust_remote_code: bool = False) -> Any:
     """The checkpoint's configuration, its weights untouched."""
     return AutoConfig.from_pretrained(checkpoint.path, **checkpoint.tokenizer_kwargs(trust_remote_code))
@@ -138,7 +150,7 @@ def load_backbone(
     with _quiet_load_report():
         model, info = auto.from_pretrained(checkpoint.path, **kwargs)
     other_shape = [key for key, *_ in info["mismatched_keys"]]
-    _refuse_missing(checkpoint, [*info["missing_keys"], *other_shape], () if trained_head else HEAD_MODULES)
+    _refuse_missing(checkpoint, [*info["missing_keys"], *other_shape], trained_head)
     if pad_token_id >= model.get_input_embeddings().num_embeddings:
         raise ValueError(
             f"the tokenizer of {checkpoint.name} pads with token {pad_token_id}, but the model has embeddings for "
@@ -202,14 +214,21 @@ def _quiet_load_report() -> Iterator[None]:
         loading.setLevel(levels[1])
 
 
-def _refuse_missing(checkpoint: Checkpoint, missing: list[str], may_be_new: tuple[str, ...]) -> None:
-    outside = sorted(key for key in missing if not any(part in may_be_new for part in key.split(".")))
+def _refuse_missing(checkpoint: Checkpoint, missing: list[str], trained_head: bool) -> None:
+    head = sorted({part for key in missing for part in key.split(".") if part in HEAD_MODULES})
+    outside = sorted(key for key in missing if not any(part in HEAD_MODULES for part in key.split(".")))
     if outside:
-        what = "that are not part of a new head" if may_be_new else "of a trained judge"
         raise ValueError(
-            f"{checkpoint.name} lacks weights {what}: {', '.join(outside[:5])}"
+            f"{checkpoint.name} lacks weights that are not part of a new head: {', '.join(outside[:5])}"
             f"{' ...' if len(outside) > 5 else ''}; the checkpoint is incomplete or of another architecture"
         )
+    if head and trained_head:
+        refuse_random_head(checkpoint.name, head)
+
+
+def refuse_random_head(name: object, absent: list[str]) -> NoReturn:
+    """Raises ValueError for a judge whose files lack parts of its head."""
+    raise ValueError(f"{name} holds no trained {', '.join(absent)}: its head would be one of random weights")
 
 
 def _quantization(settings: LoadSettings) -> BitsAndBytesConfig:

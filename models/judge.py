@@ -22,10 +22,12 @@ from models.backbone import (
     load_backbone,
     load_config,
     load_tokenizer,
+    pinned,
     position_limit,
+    refuse_random_head,
     resolve_dtype,
 )
-from models.checkpoint import PACKAGED, Checkpoint, commit_of, resolve
+from models.checkpoint import PACKAGED, Checkpoint, resolve
 from models.encoding import Encoder
 from models.folder import written_whole
 from models.lora import LoraSettings, attach_lora, float_heads, prepare_trainable
@@ -134,6 +136,7 @@ def new_judge(
 
     New weights come from torch's current seed: seed before calling.
     """
+    checkpoint = pinned(checkpoint)
     tokenizer = load_tokenizer(checkpoint, settings.trust_remote_code)
     model: PreTrainedModel | PeftModel = load_backbone(checkpoint, settings, int(tokenizer.pad_token_id))
     base = describe_base(checkpoint, model, settings)
@@ -187,7 +190,7 @@ def _adapted(
 ) -> PeftModel:
     """The backbone with the folder's adapter, every tensor bit for bit that of the file."""
     weights = _adapter_weights(folder)
-    base = resolve(checkpoint) if checkpoint else base_checkpoint(spec.base, folder)
+    base = pinned(resolve(checkpoint) if checkpoint else base_checkpoint(spec.base, folder))
     config = load_config(base, settings.trust_remote_code)
     for name in ("model_type", "hidden_size", "num_hidden_layers"):
         here, there = getattr(config, name, None), getattr(spec.base, name)
@@ -201,7 +204,7 @@ def _adapted(
         raise ValueError(f"{was}; {base.identity} has the same sizes but other weights: wrong base")
     heads = head_modules(model) if spec.head == "classification" else []
     if absent := [name for name in heads if not any(f".{name}." in key for key in weights)]:
-        raise ValueError(f"{folder / ADAPTER_WEIGHTS}: holds no trained {', '.join(absent)}; the head would be random")
+        refuse_random_head(folder, absent)
     try:
         adapted = PeftModel.from_pretrained(model, str(folder), is_trainable=True)
         prepare_trainable(adapted)
@@ -230,7 +233,7 @@ def describe_base(checkpoint: Checkpoint, model: PreTrainedModel, settings: Load
     dtype = resolve_dtype(settings.dtype)
     return Base(
         id=checkpoint.identity,
-        revision=commit_of(config) or checkpoint.revision,
+        revision=checkpoint.revision,
         model_type=config.model_type,
         hidden_size=config.hidden_size,
         num_hidden_layers=config.num_hidden_layers,

@@ -185,6 +185,7 @@ def saved_tokenizer(folder: Path, **changes: Any) -> Any:
         ({"pad_token": "</s>"}, "<pad>"),  # set to eos, as most published decoders have it
         ({"pad_token": "</s>", "eos_token": "<pad>"}, "</s>"),  # odd, but different from eos
         ({"pad_token": "<|im_end|>", "eos_token": "<|im_end|>"}, "<pad>"),
+        ({"eos_token": "<pad>"}, "<unk>"),  # a name like pad does not help the token that ends
         ({"pad_token": "<unk>"}, "<unk>"),  # odd, but the publisher's word
     ],
 )

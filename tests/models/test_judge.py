@@ -178,6 +178,11 @@ def test_a_whole_judge_in_bfloat16_still_has_fine_logits(fresh: Callable[..., Ju
     assert not torch.equal(logits, logits.bfloat16().float())
 
 
+def test_a_verbalizer_in_bfloat16_has_fine_logits_too(made: Callable[..., Made]) -> None:
+    logits = made("qwen2", "verbalizer", "bfloat16").logits()
+    assert not torch.equal(logits, logits.bfloat16().float())
+
+
 def test_loading_in_another_folder_than_that_of_the_same_name_needs_no_network(
     made: Callable[..., Made], fresh: Callable[..., Judge], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,10 +400,11 @@ def narrower(tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     }
 
 
+@pytest.mark.filterwarnings("ignore:Found missing adapter keys")
 @pytest.mark.parametrize(
     ("alter", "said"),
     [
-        (without("score"), "holds no trained score; the head would be random"),
+        (without("score"), "adapter holds no trained score: its head would be one of random weights"),
         (without("layers.1.self_attn.q_proj.lora_B"), "do not belong together or were altered"),
         (narrower, "do not belong together or were altered"),
         (lambda tensors: {**tensors, "base_model.model.extra.lora_A.weight": torch.ones(1)}, "extra.lora_A"),
@@ -467,7 +473,7 @@ def test_a_whole_judge_without_its_head_is_refused(fresh: Callable[..., Judge], 
     fresh("llama", lora=None).save(tmp_path / "whole")
     path = tmp_path / "whole" / "model.safetensors"
     save_file(without("score")(load_file(path)), path, {"format": "pt"})
-    with pytest.raises(ValueError, match=r"lacks weights of a trained judge: score.weight"):
+    with pytest.raises(ValueError, match=r"whole holds no trained score: its head would be one of random weights"):
         load_judge(tmp_path / "whole")
 
 
