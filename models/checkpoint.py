@@ -16,7 +16,7 @@ from typing import Any
 
 from models.packaged import PACKAGED, CheckpointError, cache_folder, cached, fetch, nearest
 
-__all__ = ["PACKAGED", "Checkpoint", "CheckpointError", "cache_folder", "commit_of", "fetch", "resolve"]
+__all__ = ["PACKAGED", "Checkpoint", "CheckpointError", "cache_folder", "fetch", "resolve"]
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(@(?P<revision>[\w./-]+))?", re.ASCII)
 
@@ -44,11 +44,6 @@ class Checkpoint:
     def model_kwargs(self, trust_remote_code: bool = False) -> dict[str, Any]:
         """Arguments for loading a model: the tokenizer's, and safetensors only."""
         return {**self.tokenizer_kwargs(trust_remote_code), "use_safetensors": True}
-
-
-def commit_of(config: Any) -> str | None:
-    """The hub commit a loaded model's `config` came from; None for a local folder."""
-    return getattr(config, "_commit_hash", None)
 
 
 def resolve(name: str, fetch: bool = True) -> Checkpoint:

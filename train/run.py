@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,7 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
         if folder.finished and not config.run.overwrite:
             say.print(f"{folder.path} is finished; give --run.name another name, or --run.overwrite to start anew")
             return finished_metrics(folder)
+    config = whole_weights(config)
     set_seed(config.seed)
     make = partial(
         new_judge,
@@ -84,6 +85,18 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
         folder.open(config, facts)
     state.wait_for_everyone()
     return _learn(judgment, config, folder, judge, splits, make, say)
+
+
+def whole_weights(config: TrainConfig) -> TrainConfig:
+    """Full fine-tuning moves float32 weights: in 16 bits small updates are lost. A GPU computes in mixed precision.
+
+    Raises ValueError for full fine-tuning of a quantized backbone.
+    """
+    if config.method == "lora":
+        return config
+    if config.model.quantization != "none":
+        raise ValueError(f"method full cannot train {config.model.quantization} weights; use method lora (QLoRA)")
+    return replace(config, model=replace(config.model, dtype="float32"))
 
 
 def prepare_splits(
@@ -182,7 +195,7 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
         activation_checkpointing_kwargs={"use_reentrant": False},
         # Without it, processes on a machine without an accelerator each take themselves for the only one.
         use_cpu=not torch.accelerator.is_available(),
-        bf16=config.method == "full" and config.model.dtype in ("auto", "bfloat16") and torch.cuda.is_available(),
+        bf16=config.method == "full" and torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
         eval_strategy="steps",
         eval_steps=steps,
         save_strategy="steps",

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoConfig
 
 from benchmarks.ecomscript.baselines import BagOfWords
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.scorer import Scorer, check_spec, trained_judge, verbalizer
 from benchmarks.ecomscript.zero_shot import CANDIDATES, NLI, STATEMENTS, is_vera, load_zero_shot
 from benchmarks.results import folder_digest
-from models.backbone import LoadSettings, is_encoder, resolve_dtype
-from models.checkpoint import PACKAGED, Checkpoint, commit_of, resolve
+from models.backbone import LoadSettings, is_encoder, load_config, pinned, resolve_dtype
+from models.checkpoint import PACKAGED, Checkpoint, resolve
 from models.judge import ADAPTER_WEIGHTS, SPEC_FILE, JudgeSpec
 from recipes.base import Judgment
 
@@ -92,8 +91,8 @@ def _trained(config: EcomScriptConfig, judgment: Judgment[Any], folder: Path) ->
 
 
 def _untrained(config: EcomScriptConfig, judgment: Judgment[Any]) -> Subject:
-    checkpoint = resolve(str(config.checkpoint))
-    found = AutoConfig.from_pretrained(checkpoint.path, **checkpoint.tokenizer_kwargs(config.trust_remote_code))
+    checkpoint = pinned(resolve(str(config.checkpoint)))
+    found = load_config(checkpoint, config.trust_remote_code)
     method = config.method
     if method == "auto":
         method = "plausibility" if is_vera(found) else "masked_lm" if is_encoder(found) else "verbalizer"
@@ -108,7 +107,7 @@ def _untrained(config: EcomScriptConfig, judgment: Judgment[Any]) -> Subject:
     )
     facts: dict[str, Any] = {
         "checkpoint": checkpoint.identity,
-        "revision": commit_of(found) or checkpoint.revision,
+        "revision": checkpoint.revision,
         "weights": _digest(checkpoint),
     }
     if method == "verbalizer":

@@ -6,7 +6,6 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ import torch
 from tiny import tiny_checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-from models.checkpoint import PACKAGED, Checkpoint, CheckpointError, commit_of, resolve
+from models.checkpoint import PACKAGED, Checkpoint, CheckpointError, resolve
 
 
 @pytest.fixture
@@ -163,15 +162,8 @@ def test_only_a_model_is_told_to_use_safetensors_and_remote_code_is_off_unless_a
 
 def test_a_local_checkpoint_loads_without_touching_the_network(no_network: None, tmp_path: Path) -> None:
     found = resolve(str(tiny_checkpoint(tmp_path / "tiny")))
-    config = AutoConfig.from_pretrained(found.path, **found.tokenizer_kwargs())
+    AutoConfig.from_pretrained(found.path, **found.tokenizer_kwargs())
     tokenizer = AutoTokenizer.from_pretrained(found.path, **found.tokenizer_kwargs())
     model = AutoModelForCausalLM.from_pretrained(found.path, **found.model_kwargs())
     logits = model(**tokenizer("bake bread", return_tensors="pt")).logits
     assert torch.isfinite(logits).all()
-    assert commit_of(config) is None
-    assert commit_of(model.config) is None
-
-
-def test_the_commit_of_a_hub_model_is_read_from_its_config() -> None:
-    assert commit_of(SimpleNamespace(_commit_hash="0123abc")) == "0123abc"
-    assert commit_of(SimpleNamespace()) is None

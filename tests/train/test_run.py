@@ -90,10 +90,18 @@ def test_nothing_in_a_run_s_adapter_names_this_machine(tiny_config: TrainConfig,
 
 def test_full_fine_tuning_ends_with_a_whole_model(tiny_config: TrainConfig) -> None:
     config = replace(tiny_config, method="full", optim=replace(tiny_config.optim, label_smoothing=0.1))
+    config = replace(config, model=replace(config.model, dtype="bfloat16"))
     train(SCRIPT_VERIFY, config)
     judge = load_judge(folder_of(config).adapter)
+    assert all(weight.dtype == torch.float32 for weight in judge.model.parameters())
     record = read_records(SCRIPT_VERIFY, config.data.train)[0]
     assert np.isfinite(margins(judge, judge.encoder.encode([SCRIPT_VERIFY.render(record, judge.style)]))).all()
+
+
+def test_full_fine_tuning_of_quantized_weights_is_refused(tiny_config: TrainConfig) -> None:
+    config = replace(tiny_config, method="full", model=replace(tiny_config.model, quantization="nf4"))
+    with pytest.raises(ValueError, match="method full cannot train nf4 weights"):
+        train(SCRIPT_VERIFY, config)
 
 
 def test_a_dry_run_says_what_would_happen_and_trains_nothing(
