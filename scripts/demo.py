@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument(
         "--checkpoint", default="minilm", help="a config of the judgment: minilm (default), smollm2-135m"
     )
-    parser.add_argument("--judgment", default="script_verify", choices=list(JUDGMENTS))
+    parser.add_argument("--judgment", default="step_product", choices=list(JUDGMENTS))
     chosen = parser.parse_args()
     config_file = CONFIGS / chosen.judgment / f"{chosen.checkpoint}.yaml"
     run = RUNS / chosen.judgment / f"demo-{chosen.checkpoint}"

@@ -63,7 +63,7 @@ class EvaluationConfig:
 
     Attributes:
         every: updates between evaluations, each followed by a checkpoint; below 1 a share of the run.
-        metric: accuracy, macro_f1, auc, precision, recall, loss or ece.
+        metric: accuracy, macro_f1, precision or recall at the best threshold; auc, loss or ece.
         direction: which way ``metric`` is better.
         patience: evaluations without a new best after which to stop; None never stops early.
     """

@@ -16,7 +16,7 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_utils import EvalPrediction
 
 from models.judge import Judge
-from recipes.metrics import binary_metrics, expected_calibration_error
+from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error
 from train.batching import Collator, EncodedDataset, LengthBlockSampler
 from train.callbacks import Throughput
 
@@ -132,14 +132,23 @@ def split_labels(inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Te
 
 
 def validation_metrics(prediction: EvalPrediction) -> dict[str, float]:
-    """Metrics at threshold 0.5 and the plain log loss, over every row exactly once.
+    """Metrics at the best threshold of these rows, and the plain log loss, over every row exactly once.
+
+    The threshold is chosen as it will be for the finished judge: at 0.5 a judge that ranks well but leans to one side
+    would pass for one that knows nothing.
 
     Raises RuntimeError if a row is missing or was counted twice.
     """
     margins, labels = _margins_in_order(prediction.predictions, prediction.label_ids)
     p = 1.0 / (1.0 + np.exp(-margins))
+    threshold = best_threshold(labels, p)
     loss = float(np.mean(np.logaddexp(0.0, margins) - labels * margins))
-    metrics = {**binary_metrics(labels, p), "loss": loss, "ece": expected_calibration_error(labels, p)}
+    metrics = {
+        **binary_metrics(labels, p, threshold),
+        "threshold": threshold,
+        "loss": loss,
+        "ece": expected_calibration_error(labels, p),
+    }
     return {name: value for name, value in metrics.items() if not math.isnan(value)}
 
 

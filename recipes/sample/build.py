@@ -45,13 +45,15 @@ def build_split(judgment: str, split: str, seed: int = 0) -> list[Record]:
 
 
 def _draw(build: Builder, goal: SampleGoal, others: Sequence[SampleGoal], draws: int, seed: str) -> list[Record]:
-    """The goal's records from several draws, numbered through, each content once."""
+    """The goal's records from several draws, numbered through, each content once, as many yes as no."""
     unique: dict[str, Record] = {}
     for draw in range(draws):
         for record in build(goal, others, random.Random(f"{seed}:{draw}")):
             content = record.model_dump_json(exclude={"id", "meta", "label"})
             unique.setdefault(content, record.model_copy(update={"id": f"{goal.id}-{len(unique)}"}))
-    return list(unique.values())
+    sides = [[record for record in unique.values() if record.label == label] for label in (0, 1)]
+    count = min(map(len, sides))
+    return [record for side in sides for record in side[:count]]
 
 
 @cache

@@ -127,10 +127,14 @@ def test_balanced_weights_average_one() -> None:
 def test_validation_counts_every_row_once_and_its_loss_is_the_plain_log_loss() -> None:
     logits = np.array([[0.0, 1.0], [2.0, 0.0]])
     metrics = validation_metrics(EvalPrediction(predictions=logits, label_ids=np.array([[1, 0], [1, 1]])))
-    # -log sigmoid(1) = 0.3133, -log sigmoid(-2) = 2.1269; one of two right; AUC of one class is left out.
+    # -log sigmoid(1) = 0.3133, -log sigmoid(-2) = 2.1269; AUC of one class is left out.
     assert metrics["loss"] == pytest.approx((0.31326 + 2.12693) / 2, abs=1e-4)
-    assert metrics["accuracy"] == 0.5
     assert "auc" not in metrics
+    # All margins below zero, yet in the right order: at the threshold between them both are right.
+    logits = np.array([[1.0, 0.0], [3.0, 0.0]])
+    metrics = validation_metrics(EvalPrediction(predictions=logits, label_ids=np.array([[1, 0], [0, 1]])))
+    assert (metrics["accuracy"], metrics["macro_f1"]) == (1.0, 1.0)
+    assert 0.047 < metrics["threshold"] < 0.269  # sigmoid(-3) and sigmoid(-1)
     with pytest.raises(RuntimeError, match="1 different rows among 2"):
         validation_metrics(EvalPrediction(predictions=logits, label_ids=np.array([[1, 0], [1, 0]])))
 
