@@ -1,0 +1,95 @@
+"""Text from chats: what a generator is asked and what it gives back, whoever it is.
+
+A reference names one: a local checkpoint (see models.checkpoint), with or without an adapter, or a served model as
+``http://host:port/v1#model``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True)
+class Chat:
+    """The turns so far; the generator writes the next one. ``sample`` numbers independent draws for the same turns."""
+
+    messages: tuple[Message, ...]
+    sample: int = 0
+
+
+def chat(prompt: str, system: str = "", sample: int = 0) -> Chat:
+    """A chat of one question, behind a system prompt unless that is empty."""
+    turns = (Message("system", system),) if system else ()
+    return Chat((*turns, Message("user", prompt)), sample)
+
+
+@dataclass(frozen=True)
+class SamplingSettings:
+    """How the next turn is written.
+
+    Attributes:
+        max_tokens: tokens at most; a text that reaches them is cut, and says so.
+        temperature: 0 takes the likeliest token each time.
+        top_p: draws from the likeliest tokens that together have this probability.
+        stop: texts that end the answer; what is returned ends before the first of them.
+        seed: with temperature, fixes every draw by (seed, turns, sample) alone, whatever else is in the batch.
+        thinking: switches a chat template's reasoning on or off; None leaves it to the template.
+    """
+
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: tuple[str, ...] = ()
+    seed: int = 0
+    thinking: bool | None = None
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What was written.
+
+    Attributes:
+        text: the answer without its end token; where the template has opened a reasoning block for the model
+            (``<think>``), the text begins with that tag.
+        tokens, prompt_tokens: tokens written and read.
+        finish: ``length`` where the limit cut the text.
+    """
+
+    text: str
+    tokens: int
+    prompt_tokens: int
+    finish: Literal["stop", "length"]
+
+
+class Generator(Protocol):
+    """Whoever writes. ``name`` is for people; ``facts`` fix what is written and hold no path, address or key.
+
+    ``context`` is the number of tokens that prompt and answer may have together; None where it is not known.
+    """
+
+    name: str
+    facts: Mapping[str, Any]
+    context: int | None
+
+    def prompt_tokens(self, chats: Sequence[Chat]) -> list[int] | None:
+        """Tokens of each prompt, template included; None where they cannot be counted beforehand."""
+
+    def plan(self, chats: Sequence[Chat], settings: SamplingSettings) -> list[list[int]]:
+        """All rows of ``chats`` in batches. A batch is written the same whichever others are written with it."""
+
+    def generate(
+        self, chats: Sequence[Chat], settings: SamplingSettings, batches: Sequence[Sequence[int]] | None = None
+    ) -> Iterator[tuple[int, Completion]]:
+        """(row, completion) of every row, each as soon as it is there; ``batches`` are those of ``plan`` to do."""
