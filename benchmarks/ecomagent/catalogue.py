@@ -1,0 +1,205 @@
+"""The shop's catalogue: one SQLite file with full-text indexes, opened read-only.
+
+Tables (`benchmarks.ecomagent.catalogue_build` writes them, with the names of the published `product.db`, which opens as
+well): ``products`` with the columns that eligibility needs and the whole record as JSON in ``data``, ``reviews``, and the
+FTS5 indexes ``products_fts`` (title) and ``reviews_fts`` (title, text). ``build`` tells what a file was made of; a
+published file has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+REVIEWS_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product as tasks and grading see it. ``details`` are strings; what is no string there becomes one."""
+
+    id: str
+    title: str
+    store: str
+    price: float | None
+    average_rating: float | None
+    rating_number: int
+    main_category: str
+    categories: tuple[str, ...]
+    features: tuple[str, ...]
+    description: tuple[str, ...]
+    details: dict[str, str]
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Product:
+        """From a metadata record in the form of Amazon Reviews 2023; absent fields are empty or None."""
+        return cls(
+            id=record["parent_asin"],
+            title=record.get("title") or "",
+            store=record.get("store") or "",
+            price=record.get("price"),
+            average_rating=record.get("average_rating"),
+            rating_number=record.get("rating_number") or 0,
+            main_category=record.get("main_category") or "",
+            categories=tuple(record.get("categories") or ()),
+            features=tuple(record.get("features") or ()),
+            description=tuple(record.get("description") or ()),
+            details={name: str(value) for name, value in (record.get("details") or {}).items()},
+        )
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review as the catalogue keeps it; ``timestamp`` in milliseconds since 1970."""
+
+    product_id: str
+    rating: float
+    title: str
+    text: str
+    helpful_vote: int
+    verified_purchase: bool
+    timestamp: int
+
+
+class Catalogue:
+    """Read access to a catalogue file, from any number of threads and from read-only media.
+
+    Search methods take FTS5 expressions; `benchmarks.ecomagent.tools.matching` makes them of what a model typed.
+    Raises FileNotFoundError where there is no file, ValueError where it is no finished catalogue.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(
+                f"no catalogue at {self.path}; make one with scripts/build.py ecomagent-catalogue --out {self.path}"
+            )
+        self._threads = threading.local()
+        self._refuse_unfinished()
+
+    def product(self, product_id: str) -> Product | None:
+        record = self.record(product_id)
+        return None if record is None else Product.from_record(record)
+
+    def record(self, product_id: str) -> dict[str, Any] | None:
+        """The product's metadata record as it was built in; None for an unknown id."""
+        row = self._row("SELECT data FROM products WHERE product_id = ?", product_id)
+        return None if row is None else {"parent_asin": product_id, **json.loads(row[0])}
+
+    def reviews(self, product_id: str, limit: int = REVIEWS_SHOWN) -> list[Review]:
+        """The product's first reviews, in the order in which they were built in."""
+        rows = self._rows(
+            "SELECT product_id, rating, title, text, helpful_vote, verified_purchase, timestamp FROM reviews"
+            " WHERE product_id = ? ORDER BY review_id LIMIT ?",
+            product_id,
+            limit,
+        )
+        return [_review(row) for row in rows]
+
+    def ids(self) -> Iterator[str]:
+        """Every product id, in the order in which they were built in."""
+        for (product_id,) in self._connection().execute("SELECT product_id FROM products ORDER BY rowid"):
+            yield product_id
+
+    def __len__(self) -> int:
+        return int(self._rows("SELECT count(*) FROM products")[0][0])
+
+    def search(self, expression: str, limit: int, offset: int = 0) -> list[tuple[str, str]]:
+        """(id, title) of the products whose title matches, best (bm25) first, equals in the order of the catalogue.
+
+        Raises sqlite3.OperationalError for what is no FTS5 expression.
+        """
+        return self._rows(
+            "SELECT product_id, title FROM products JOIN (SELECT rowid AS hit, bm25(products_fts) AS score"
+            " FROM products_fts WHERE products_fts MATCH ? ORDER BY score, hit LIMIT ? OFFSET ?)"
+            " ON products.rowid = hit ORDER BY score, hit",
+            expression,
+            limit,
+            offset,
+        )
+
+    def count(self, expression: str) -> int:
+        """How many titles match."""
+        return int(self._rows("SELECT count(*) FROM products_fts WHERE products_fts MATCH ?", expression)[0][0])
+
+    def search_reviews(self, product_id: str, expression: str, limit: int) -> list[Review]:
+        """The product's reviews whose title or text matches, best (bm25 over all reviews) first."""
+        rows = self._rows(
+            "SELECT product_id, rating, reviews.title, reviews.text, helpful_vote, verified_purchase, timestamp"
+            " FROM reviews_fts JOIN reviews ON review_id = reviews_fts.rowid"
+            " WHERE reviews_fts MATCH ? AND +product_id = ? ORDER BY bm25(reviews_fts), review_id LIMIT ?",
+            expression,
+            product_id,
+            limit,
+        )
+        return [_review(row) for row in rows]
+
+    def store(self, name: str, limit: int, offset: int = 0) -> list[tuple[str, str]]:
+        """(id, title) of the products of the store with exactly this name, in the order of the catalogue."""
+        return self._rows(
+            "SELECT product_id, title FROM products WHERE store = ? ORDER BY rowid LIMIT ? OFFSET ?",
+            name,
+            limit,
+            offset,
+        )
+
+    def store_count(self, name: str) -> int:
+        return int(self._rows("SELECT count(*) FROM products WHERE store = ?", name)[0][0])
+
+    def fingerprint(self) -> str:
+        """Says which catalogue this is: the digest of its content that the build wrote down.
+
+        A file of another origin has none; there it is made of the file's size and its first and last MiB.
+        """
+        if "build" in self._tables():
+            row = self._row("SELECT value FROM build WHERE key = 'digest'")
+            if row is not None:
+                return str(row[0])
+        size, mebibyte = self.path.stat().st_size, 1 << 20
+        digest = hashlib.sha256(str(size).encode())
+        with self.path.open("rb") as file:
+            digest.update(file.read(mebibyte))
+            file.seek(max(0, size - mebibyte))
+            digest.update(file.read(mebibyte))
+        return digest.hexdigest()
+
+    def _tables(self) -> set[str]:
+        return {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def _refuse_unfinished(self) -> None:
+        wal = self.path.with_name(self.path.name + "-wal")
+        if wal.is_file() and wal.stat().st_size:
+            raise ValueError(f"{self.path}: changes wait in {wal.name} beside it; let its writer finish and close it")
+        try:
+            missing = {"products", "products_fts", "reviews", "reviews_fts"} - self._tables()
+        except sqlite3.DatabaseError as error:
+            raise ValueError(f"{self.path}: no SQLite file ({error}); build the catalogue anew") from None
+        if missing:
+            raise ValueError(f"{self.path}: no table {', '.join(sorted(missing))}; build the catalogue anew")
+
+    def _row(self, query: str, *values: Any) -> tuple[Any, ...] | None:
+        rows = self._rows(query, *values)
+        return rows[0] if rows else None
+
+    def _rows(self, query: str, *values: Any) -> list[Any]:
+        return self._connection().execute(query, values).fetchall()
+
+    def _connection(self) -> sqlite3.Connection:
+        """This thread's connection. "immutable" spares the lock and journal files, which a read-only folder refuses."""
+        connection = getattr(self._threads, "connection", None)
+        if connection is None:
+            connection = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+            connection.execute("PRAGMA query_only = ON")
+            self._threads.connection = connection
+        return connection
+
+
+def _review(row: tuple[Any, ...]) -> Review:
+    product_id, rating, title, text, helpful_vote, verified_purchase, timestamp = row
+    return Review(product_id, rating, title, text, helpful_vote, bool(verified_purchase), timestamp)
