@@ -28,6 +28,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import CONFIG_NAME, cached_file
 from transformers.utils.hub import extract_commit_hash
 
+from models.attention import IMPLEMENTATION, PACKABLE
 from models.checkpoint import Checkpoint
 
 Head = Literal["classification", "verbalizer"]
@@ -139,15 +140,15 @@ def load_backbone(
     }
     if settings.quantization != "none":
         kwargs["quantization_config"] = _quantization(settings)
-    if settings.attention:
-        kwargs["attn_implementation"] = settings.attention
+    if settings.attention or config.model_type in PACKABLE:
+        kwargs["attn_implementation"] = settings.attention or IMPLEMENTATION
     auto = AutoModelForCausalLM
     if settings.head == "classification":
         auto = AutoModelForSequenceClassification
         labels = dict(enumerate(LABEL_NAMES))
         kwargs.update(num_labels=len(labels), id2label=labels, label2id={name: index for index, name in labels.items()})
         kwargs["ignore_mismatched_sizes"] = True
-    with _quiet_load_report():
+    with quiet_load_report():
         model, info = auto.from_pretrained(checkpoint.path, **kwargs)
     other_shape = [key for key, *_ in info["mismatched_keys"]]
     _refuse_missing(checkpoint, [*info["missing_keys"], *other_shape], trained_head)
@@ -199,7 +200,7 @@ def stored_quantization(config: Any) -> str | None:
 
 
 @contextmanager
-def _quiet_load_report() -> Iterator[None]:
+def quiet_load_report() -> Iterator[None]:
     """Without transformers' table of missing and unexpected weights (`_refuse_missing` reads the same facts) and its
     note that a model on one device is not sharded."""
     sharding = logging.getLogger("transformers.distributed.tensor_parallel")
