@@ -74,6 +74,14 @@ class Embedder:
         limits = [max_length, declared if max_length is None else None, position_limit(model)]
         self.max_length = min(int(limit) for limit in (*limits, self.tokenizer.model_max_length) if limit)
         self.dimension = int(model.config.hidden_size)
+        # All that fixes a vector; no path among it.
+        self.facts = {
+            "checkpoint": checkpoint.identity,
+            "revision": checkpoint.revision,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "pooling": self.pooling,
+            "max_length": self.max_length,
+        }
 
     def embed(self, texts: Sequence[str], token_budget: int = TOKEN_BUDGET) -> Vectors:
         """Vectors of all texts in the order given, [texts, dimension]."""
