@@ -18,7 +18,7 @@ def _hidden(id: str, type: str, field: str, value: Any, words: str, source: str)
 LAMP_LINE: dict[str, Any] = {
     "id": "v3_sample_9001",
     "intent_category": "product_search",
-    "user_query": "I need a reading lamp by Zweig with 40 ratings or more, made of the metal that soda cans are made of.",
+    "user_query": "A reading lamp by Zweig with 40 ratings or more, made of the metal that soda cans are made of.",
     "user_persona": {
         "user_id": "U_20717",
         "demographics": {
