@@ -10,27 +10,27 @@ from recipes.sample.schema import SampleGoal
 from recipes.sample.variants import Variant, feasible, goal_words, optional_count
 from recipes.script_verify import ScriptRecord
 
-# How many of each kind a goal has. Wrong goals and foreign steps come in three degrees, from plain to hard.
-KINDS = {"wrong_goal": 3, "foreign_step": 3, "missing_step": 2, "broken_order": 2, "defeating_step": 2}
+KINDS = ("missing_step", "broken_order", "foreign_step", "defeating_step", "wrong_goal")
+PER_KIND = 2
 
 
 def records(goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random) -> list[Record]:
-    """Records with a defect of each kind, as ``KINDS`` counts them, each with a feasible twin of as many steps."""
+    """For each kind of defect ``PER_KIND`` records that have it, each with a feasible twin of as many steps."""
     made: list[Record] = []
-    for kind, count in KINDS.items():
-        for turn in range(count):
+    for kind in KINDS:
+        for _ in range(PER_KIND):
             left_out = rng.randint(1 if kind == "missing_step" else 0, min(2, optional_count(goal)))
             twin = feasible(goal, rng, left_out)
             made.append(_record(goal, len(made), goal_words(goal, rng), twin, 1, "feasible"))
-            words, script = _defect(kind, turn, goal, others, rng, left_out)
+            words, script = _defect(kind, goal, others, rng, left_out)
             made.append(_record(goal, len(made), words, script, 0, kind))
     return made
 
 
 def _defect(
-    kind: str, turn: int, goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random, left_out: int
+    kind: str, goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random, left_out: int
 ) -> tuple[str, Variant]:
-    """The goal's words and a script with one defect; ``turn`` is its degree: foreign steps, distance of the goal."""
+    """The goal's words and a script with one defect."""
     words = goal_words(goal, rng)
     if kind == "missing_step":
         essential = rng.choice([number for number, step in enumerate(goal.steps) if not step.optional])
@@ -43,31 +43,23 @@ def _defect(
             script = feasible(goal, rng, 0)
         return words, script.exchange(script.numbers.index(first - 1), script.numbers.index(second - 1))
     if kind == "foreign_step":
-        places = [at for at, number in enumerate(script.numbers) if not goal.steps[number].optional]
-        borrowed = rng.sample(_other(goal, others, rng).steps, turn + 1)
-        for place, step in zip(rng.sample(places, turn + 1), borrowed, strict=True):
-            script = script.replace(place, rng.choice((step.step, step.also)))
-        return words, script
+        other = _other(goal, others, rng)
+        place = rng.choice([at for at, number in enumerate(script.numbers) if not goal.steps[number].optional])
+        step = rng.choice(other.steps)
+        return words, script.replace(place, rng.choice((step.step, step.also)))
     if kind == "defeating_step":
         defeats = [defeat for defeat in goal.defeats if defeat.replaces - 1 in script.numbers]
         if not defeats:
             script, defeats = feasible(goal, rng, 0), list(goal.defeats)
         defeat = rng.choice(defeats)
         return words, script.replace(script.numbers.index(defeat.replaces - 1), defeat.step)
-    if turn == 0:
-        return rng.choice(goal.near), script
-    department = [other for other in others if (_department(other) == _department(goal)) == (turn == 1)]
-    return goal_words(rng.choice(department or list(others)), rng), script
+    return rng.choice((rng.choice(goal.near), goal_words(_other(goal, others, rng), rng))), script
 
 
 def _other(goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random) -> SampleGoal:
-    """Another goal: of the same department half the time, where there is one."""
-    near = [other for other in others if _department(other) == _department(goal)]
-    return rng.choice(near) if near and rng.random() < 0.5 else rng.choice(list(others))
-
-
-def _department(goal: SampleGoal) -> str:
-    return goal.id.split("-", 1)[0]
+    """Another goal: of the same department two times in three, where there is one."""
+    near = [other for other in others if other.id.split("-")[0] == goal.id.split("-")[0]]
+    return rng.choice(near) if near and rng.random() < 2 / 3 else rng.choice(list(others))
 
 
 def _record(goal: SampleGoal, number: int, words: str, script: Variant, label: int, kind: str) -> ScriptRecord:

@@ -11,7 +11,7 @@ from recipes.sample.variants import as_product, goal_words
 from recipes.step_product import StepProductRecord
 
 # Shares of the negatives: hard ones (right kind for another step, right words for the wrong use) beside easy ones.
-KINDS = {"other_goal": 0.4, "other_step": 0.25, "lookalike": 0.25, "no_purchase": 0.1}
+KINDS = {"other_step": 0.4, "lookalike": 0.35, "other_goal": 0.15, "no_purchase": 0.1}
 
 
 def records(goal: SampleGoal, others: Sequence[SampleGoal], rng: random.Random) -> list[Record]:
