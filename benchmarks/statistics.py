@@ -114,3 +114,26 @@ def _auc(draws: NDArray[np.int64], y: NDArray[np.int64], scores: Floats, member:
         pairs = positive.sum(axis=1) * negative.sum(axis=1)
         areas[start : start + rows] = np.where(pairs > 0, right / np.maximum(pairs, 1), np.nan)
     return areas
+
+
+def ratio(
+    numerators: ArrayLike, denominators: ArrayLike, groups: Sequence[str], resamples: int = 2000, seed: int = 0
+) -> Interval:
+    """The sum of the numerators over that of the denominators, with its 95 % interval over groups.
+
+    A mean is a ratio whose denominators are 1. There is no value where the denominators sum to 0.
+
+    Args:
+        numerators, denominators: of each record, [records].
+        groups: the group of each record; no interval with fewer than two.
+    """
+    if not len(groups):
+        return Interval(None, None, None)
+    above, below = np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)
+    names, member = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
+    sums = np.stack([np.bincount(member, part, minlength=len(names)) for part in (above, below)], axis=1)
+    draws = np.concatenate([np.ones((1, len(names)), np.int64), resample_groups(len(names), resamples, seed)])
+    totals = draws @ sums
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
+    return _interval(values, len(names))

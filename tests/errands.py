@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+from benchmarks.ecomagent.catalogue import Product, Review
 
 
 def _query(id: str, type: str, field: str, value: Any, words: str, **more: str) -> dict[str, Any]:
@@ -116,3 +119,36 @@ LAMP_LINE: dict[str, Any] = {
     "judge_issues": [],
     "sample_status": "ok",
 }
+
+
+def as_product(target: dict[str, Any]) -> Product:
+    """The ``target_product`` of a task line as the catalogue would give it."""
+    return Product(
+        id=target["product_id"],
+        title=target["title"],
+        store=target["store"],
+        price=target["price"],
+        average_rating=target["average_rating"],
+        rating_number=target["rating_number"],
+        main_category=target["main_category"],
+        categories=(),
+        features=tuple(target["features"]),
+        description=tuple(target["description"]),
+        details={name: str(value) for name, value in target["details"].items()},
+    )
+
+
+LAMP = as_product(LAMP_LINE["target_product"])
+
+
+class Shelf:
+    """A catalogue of a few products."""
+
+    def __init__(self, *products: Product, reviews: Sequence[Review] = ()) -> None:
+        self.products, self.kept = {one.id: one for one in products}, list(reviews)
+
+    def product(self, product_id: str) -> Product | None:
+        return self.products.get(product_id)
+
+    def reviews(self, product_id: str) -> list[Review]:
+        return [one for one in self.kept if one.product_id == product_id]

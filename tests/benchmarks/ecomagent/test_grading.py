@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from errands import LAMP_LINE
+from errands import LAMP, LAMP_LINE, Shelf
 
 from benchmarks.ecomagent.catalogue import Product, Review
 from benchmarks.ecomagent.grading.agreement import agreement
@@ -22,9 +22,6 @@ from benchmarks.ecomagent.grading.vouchers import budget_match, price_after
 from benchmarks.ecomagent.tasks import RubricItem, Task, Voucher
 from models.generation import Chat, Completion, SamplingSettings
 
-LAMP = Product.from_record(
-    {"parent_asin": "B0LAMP0001", **LAMP_LINE["target_product"], "categories": ["Office", "Lamps"]}
-)
 TASK = Task.model_validate(LAMP_LINE)
 
 
@@ -206,19 +203,6 @@ def review(text: str, title: str = "") -> Review:
 )
 def test_an_opinion_is_found_in_one_sentence_that_denies_as_much(text: str, claim: str, met: bool) -> None:
     assert review_opinion([review("Fine"), review(text)], claim).satisfied is met
-
-
-class Shelf:
-    """A catalogue of a few products."""
-
-    def __init__(self, *products: Product, reviews: Sequence[Review] = ()) -> None:
-        self.products, self.kept = {one.id: one for one in products}, list(reviews)
-
-    def product(self, product_id: str) -> Product | None:
-        return self.products.get(product_id)
-
-    def reviews(self, product_id: str) -> list[Review]:
-        return [one for one in self.kept if one.product_id == product_id]
 
 
 def grade_one(products: Sequence[Product], predicted: str | None, judge: Any = None, **more: Any) -> Grade:
