@@ -8,7 +8,6 @@ again, so that the file ends the same, however often it was killed and however m
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -17,11 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from models.manifest import sha256
-
-IDENTITY, RESULTS = "evaluation.json", "results.json"
+IDENTITY, RESULTS, REPORT = "evaluation.json", "results.json", "report.html"
 SETS = ("predictions", "validation")
-DIGESTED = (".safetensors", ".json", ".jinja", ".model", ".txt")
 
 
 class EvaluationFolder:
@@ -63,7 +59,7 @@ class EvaluationFolder:
         """Remove an earlier evaluation's files, and nothing else that may lie in the folder."""
         for name in SETS:
             shutil.rmtree(self.path / f"{name}.parts", ignore_errors=True)
-        for name in (*(f"{name}.jsonl" for name in SETS), RESULTS, IDENTITY):
+        for name in (*(f"{name}.jsonl" for name in SETS), REPORT, RESULTS, IDENTITY):
             (self.path / name).unlink(missing_ok=True)
 
     def write_results(self, results: Mapping[str, Any]) -> None:
@@ -186,15 +182,6 @@ def write_text(path: Path, text: str) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
-
-
-def folder_digest(folder: Path) -> str:
-    """One sha256 over the weights, configuration and tokenizer files that lie directly in a model's folder."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and path.suffix in DIGESTED and not path.name.startswith("."):
-            digest.update(f"{path.name} {sha256(path)}\n".encode())
-    return digest.hexdigest()
 
 
 def publishable(reference: str) -> str:

