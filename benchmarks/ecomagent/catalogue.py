@@ -1,9 +1,9 @@
 """The shop's catalogue: one SQLite file with full-text indexes, opened read-only.
 
-Tables (`benchmarks.ecomagent.catalogue_build` writes them, with the names of the published `product.db`, which opens as
-well): ``products`` with the columns that eligibility needs and the whole record as JSON in ``data``, ``reviews``, and the
-FTS5 indexes ``products_fts`` (title) and ``reviews_fts`` (title, text). ``build`` tells what a file was made of; a
-published file has none.
+`benchmarks.ecomagent.catalogue_build` writes it, with the tables of the published `product.db`, which opens as well:
+``products`` (columns that eligibility needs, and the whole record as JSON in ``data``), ``reviews``, and the FTS5
+indexes ``products_fts`` (title) and ``reviews_fts`` (title, text). ``build`` tells what a file was made of; a published
+file has none.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from benchmarks.ecomagent.records import product_record
 
 REVIEWS_SHOWN = 20
 
@@ -38,19 +40,19 @@ class Product:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Product:
-        """From a metadata record in the form of Amazon Reviews 2023; absent fields are empty or None."""
+        """From a record of `benchmarks.ecomagent.records.product_record`."""
         return cls(
             id=record["parent_asin"],
-            title=record.get("title") or "",
-            store=record.get("store") or "",
-            price=record.get("price"),
-            average_rating=record.get("average_rating"),
-            rating_number=record.get("rating_number") or 0,
-            main_category=record.get("main_category") or "",
-            categories=tuple(record.get("categories") or ()),
-            features=tuple(record.get("features") or ()),
-            description=tuple(record.get("description") or ()),
-            details={name: str(value) for name, value in (record.get("details") or {}).items()},
+            title=record["title"],
+            store=record["store"],
+            price=record["price"],
+            average_rating=record["average_rating"],
+            rating_number=record["rating_number"],
+            main_category=record["main_category"],
+            categories=tuple(record["categories"]),
+            features=tuple(record["features"]),
+            description=tuple(record["description"]),
+            details={name: str(value) for name, value in record["details"].items()},
         )
 
 
@@ -88,9 +90,9 @@ class Catalogue:
         return None if record is None else Product.from_record(record)
 
     def record(self, product_id: str) -> dict[str, Any] | None:
-        """The product's metadata record as it was built in; None for an unknown id."""
+        """The product's metadata record in the form of Amazon Reviews 2023; None for an unknown id."""
         row = self._row("SELECT data FROM products WHERE product_id = ?", product_id)
-        return None if row is None else {"parent_asin": product_id, **json.loads(row[0])}
+        return None if row is None else product_record({**json.loads(row[0]), "parent_asin": product_id})
 
     def reviews(self, product_id: str, limit: int = REVIEWS_SHOWN) -> list[Review]:
         """The product's first reviews, in the order in which they were built in."""
@@ -160,7 +162,7 @@ class Catalogue:
         if "build" in self._tables():
             row = self._row("SELECT value FROM build WHERE key = 'digest'")
             if row is not None:
-                return str(row[0])
+                return str(json.loads(row[0]))
         size, mebibyte = self.path.stat().st_size, 1 << 20
         digest = hashlib.sha256(str(size).encode())
         with self.path.open("rb") as file:
