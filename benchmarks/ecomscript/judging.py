@@ -17,7 +17,7 @@ from benchmarks.ecomscript.scorer import Scorer
 from benchmarks.results import Predictions
 from models.runtime import this_process
 from models.scoring import plan_batches, probabilities
-from recipes.base import Judgment
+from recipes.base import Judgment, Record
 from recipes.fitting import Fitted, fit
 
 
@@ -118,6 +118,7 @@ class Examiner:
                     "tokens": fitted.lengths[row],
                     "shots": self.scorer.shots,
                     "shortened": record.id in fitted.shortened,
+                    **kind_of(record),
                 }
             )
         return lines
@@ -130,3 +131,9 @@ class Examiner:
             for batch in batches:
                 yield batch
                 progress.advance(task, len(batch))
+
+
+def kind_of(record: Record) -> dict[str, str]:
+    """The kind of a record that says so (``meta.kind``), for a line that is to be compared by kind."""
+    kind = (record.meta or {}).get("kind")
+    return {"kind": kind} if isinstance(kind, str) else {}

@@ -14,6 +14,7 @@ from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.fewshot import draw_shots
 from benchmarks.ecomscript.judging import Examiner
 from benchmarks.ecomscript.methods import Subject, build_scorer, find_subject, settings_facts
+from benchmarks.ecomscript.report import write_report
 from benchmarks.ecomscript.summary import measure, measure_baselines, table
 from benchmarks.results import EvaluationFolder, publishable, to_json
 from models.runtime import this_process, use_threads, versions
@@ -69,8 +70,9 @@ def evaluate(config: EcomScriptConfig) -> dict[str, Any]:
         state.wait_for_everyone()
         results = json.loads(to_json(made))
     if state.is_main_process:
+        write_report(folder.path, material.data)
         Console(highlight=False).print(table(results))
-        say.print(f"{folder.path}: results.json, predictions.jsonl")
+        say.print(f"{folder.path}: results.json, predictions.jsonl, report.html")
     return results
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
 from benchmarks.report.charts import Mark, Series, line_chart
-from benchmarks.report.markup import Markup, count, joined, number, tag
+from benchmarks.report.markup import Markup, count, joined, number, percent, tag
 from benchmarks.report.svg import WIDTH, Axis, Scale, drawing, frame, label, line, path, text_width
 
 CURVE_POINTS = 400
@@ -52,7 +52,7 @@ def reliability_bins(labels: ArrayLike, probabilities: ArrayLike, bins: int = 10
 
 def reliability_chart(title: str, bins: Sequence[Bin]) -> Markup:
     """Share of yes against mean p_yes with intervals, the diagonal of perfect calibration, and the bins' counts."""
-    left, plot, below = 34.0, 236.0, 62.0
+    left, plot, below = 34.0, 236.0, 76.0
     across, up = Scale(0, 1, left, WIDTH - 14), Scale(0, 1, plot, 30)
     filled = [one for one in bins if one.count]
     dots = []
@@ -151,6 +151,6 @@ def confusion_matrix(
             target = (links or {}).get((k, j))
             shown = tag("a", shown, href=target) if target and value else shown
             kind = "right" if j == k else "wrong"
-            cells.append(tag("td", shown, tag("small", f"{share:.1%}"), class_=kind, style=f"--share:{share:.3f}"))
+            cells.append(tag("td", shown, tag("small", percent(share)), class_=kind, style=f"--share:{share:.3f}"))
         rows.append(tag("tr", tag("th", f"is {name}", scope="row"), *cells))
     return tag("table", tag("caption", caption), tag("thead", head), tag("tbody", joined(rows)), class_="confusion")

@@ -50,6 +50,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share of 1 in per cent; a dash where there is none."""
+    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.{digits}f}\u00a0%"
+
+
 def count(value: int) -> str:
     return f"{value:,}"
 

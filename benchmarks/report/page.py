@@ -108,19 +108,29 @@ def tiles(shown: Sequence[Tile]) -> Markup:
     return tag("dl", *made, class_="tiles")
 
 
-def table(caption: Content, columns: Sequence[Column], rows: Sequence[Sequence[Content]]) -> Markup:
-    """A table whose first column names the rows. It scrolls by itself where the screen is too narrow for it."""
+def table(
+    caption: Content, columns: Sequence[Column], rows: Sequence[Sequence[Content]], quiet: bool = False
+) -> Markup:
+    """A table whose first column names the rows. It scrolls by itself where the screen is too narrow for it.
+
+    A quiet caption is only read aloud: where the first column's name says as much.
+    """
     head = (tag("th", column.name, scope="col", class_=_kind(column)) for column in columns)
     body = (tag("tr", *_cells(columns, row)) for row in rows)
-    made = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body))
+    named = tag("caption", caption, class_="quiet" if quiet else None)
+    made = tag("table", named, tag("thead", tag("tr", *head)), tag("tbody", *body))
     return tag("div", made, class_="scroll", tabindex=0, role="group", aria_label=Markup(caption).striptags())
 
 
 def _cells(columns: Sequence[Column], row: Sequence[Content]) -> list[Markup]:
     return [
-        tag("td" if k else "th", "–" if cell is None else cell, class_=_kind(column), scope=None if k else "row")
+        tag("td" if k else "th", _shown(column, cell), class_=_kind(column), scope=None if k else "row")
         for k, (column, cell) in enumerate(zip(columns, row, strict=True))
     ]
+
+
+def _shown(column: Column, cell: Content) -> Content:
+    return "–" if cell is None and column.kind != "graphic" else cell
 
 
 def _kind(column: Column) -> str | None:

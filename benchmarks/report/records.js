@@ -25,6 +25,7 @@
       this.root = root;
       const data = JSON.parse(root.querySelector("script").textContent);
       Object.assign(this, { fields: data.fields, rows: data.rows, noun: data.noun, first: data.sort });
+      this.columns = [...this.fields.entries()].filter(([, field]) => field.column); // [place, field]
       this.controls = new Map(); // key -> the input or select that narrows the list
       this.haystacks = null;
       this.build();
@@ -55,7 +56,7 @@
       this.more = make("button", { type: "button", className: "more" });
       this.more.addEventListener("click", () => this.draw());
       this.body = make("tbody");
-      const head = make("tr", {}, this.heading("Record", "title"), ...this.fields.map((f) => this.heading(f.name, f.key, f)));
+      const head = make("tr", {}, this.heading("Record", "title"), ...this.columns.map(([, field]) => this.heading(field.name, field.key, field)));
       const table = make("table", {}, make("thead", {}, head), this.body);
       this.root.append(make("form", { className: "controls" }, ...labelled, reset), this.status, table, this.more);
       this.root.querySelector("form").addEventListener("submit", (event) => event.preventDefault());
@@ -68,7 +69,7 @@
         if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
       }
       const select = make("select", {}, make("option", { value: "", textContent: "all" }));
-      for (const [value, count] of [...counts].sort((a, b) => (a[0] < b[0] ? -1 : 1))) {
+      for (const [value, count] of [...counts].sort((a, b) => a[0].localeCompare(b[0], "en", { numeric: true }))) {
         select.append(make("option", { value, textContent: `${value} (${asNumber(count, 0)})` }));
       }
       select.addEventListener("change", () => this.update());
@@ -77,7 +78,7 @@
     }
 
     heading(name, key, field = {}) {
-      const button = make("button", { type: "button", textContent: name });
+      const button = make("button", { type: "button" }, name, make("span", { className: "arrow" }));
       const cell = make("th", { scope: "col", dataset: { key }, className: field.kind ?? "" }, button);
       button.addEventListener("click", () => {
         this.sort = this.sort === key ? `-${key}` : key;
@@ -163,7 +164,7 @@
       const [title, values, body] = this.rows[number];
       const opener = make("button", { type: "button", className: "opener", textContent: title, ariaExpanded: "false" });
       const line = make("tr", {}, make("th", { scope: "row" }, opener));
-      line.append(...this.fields.map((field, place) => this.cell(field, values[place])));
+      line.append(...this.columns.map(([place, field]) => this.cell(field, values[place])));
       opener.addEventListener("click", () => {
         const opened = line.nextElementSibling?.classList.contains("opened");
         opener.ariaExpanded = String(!opened);
@@ -184,7 +185,7 @@
 
     opened(body) {
       const parts = body.map(([name, text]) => make("div", {}, make("dt", { textContent: name }), make("dd", { textContent: text })));
-      const cell = make("td", { colSpan: this.fields.length + 1 }, make("dl", { className: "text" }, ...parts));
+      const cell = make("td", { colSpan: this.columns.length + 1 }, make("dl", { className: "text" }, ...parts));
       return make("tr", { className: "opened" }, cell);
     }
   }

@@ -26,6 +26,7 @@ class Field:
         kind: choice (a text out of few, to filter by), number, share (a number from 0 to 1, with a bar), or text.
         digits: decimals of a number.
         tones: value -> good or bad, for choices that say whether the record went well.
+        column: whether it is shown; a choice that is not can still be filtered by.
     """
 
     key: str
@@ -33,6 +34,7 @@ class Field:
     kind: Literal["choice", "number", "share", "text"] = "text"
     digits: int = 3
     tones: Mapping[str, Literal["good", "bad"]] = field(default_factory=dict)
+    column: bool = True
 
 
 @dataclass(frozen=True)

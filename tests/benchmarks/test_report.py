@@ -194,7 +194,12 @@ def test_the_threshold_curve_is_scikit_learns_at_each_threshold() -> None:
 
 def test_a_confusion_matrix_is_a_table_with_shares_of_the_true_class() -> None:
     elements = Elements(confusion_matrix("c", ["no", "yes"], [[30, 10], [0, 5]], {(0, 1): "#list?x=1", (1, 0): "#n"}))
-    assert [text for text in elements.texts if "%" in text] == ["75.0%", "25.0%", "0.0%", "100.0%"]
+    assert [text for text in elements.texts if "%" in text] == [
+        "75.0\u00a0%",
+        "25.0\u00a0%",
+        "0.0\u00a0%",
+        "100.0\u00a0%",
+    ]
     assert [cell["class"] for cell in elements.all("td")[1:]] == ["right", "wrong", "wrong", "right"]
     assert [link["href"] for link in elements.all("a")] == ["#list?x=1"]  # a count of 0 leads nowhere
 

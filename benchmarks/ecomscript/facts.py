@@ -1,0 +1,62 @@
+"""What was examined, as a report tells it: judge, base, data, settings, versions, and what it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.report.markup import Content, Markup, count, joined, tag
+from benchmarks.report.page import Section, facts
+from recipes.reading import counted
+
+
+def facts_section(results: Mapping[str, Any]) -> Section:
+    """The facts in results.json that fix the result, and its cost."""
+    subject, shots, tokens = results["subject"], results["shots"], results["tokens"]
+    pairs: list[tuple[str, Content]] = [
+        ("Judgment", f"{results['judgment']}, template {results['template']}"),
+        ("Method", subject["method"] + (f", {subject['head']} head" if subject.get("head") else "")),
+        *_origin(subject),
+        ("Data", joined([results["data"]["reference"], " ", _digest(results["data"]["fingerprint"])])),
+        ("Records", f"{count(results['n'])}, {count(results['yes'])} yes, in {counted(results['groups'], 'group')}"),
+        ("Too long", f"{count(results['refused']['count'])} left out, {count(results['shortened'])} shortened"),
+        ("Threshold", f"{results['threshold']['value']:.4f} ({results['threshold']['from']})"),
+        ("Temperature", f"{results['temperature']:.4f}"),
+        ("Solved examples", f"{shots['asked']} in each prompt" if shots["asked"] else "none"),
+        ("Tokens", f"{count(tokens['total'])}; {tokens['mean']:,.0f} a record, at most {count(tokens['max'])}"),
+        ("Judged last", _effort(results["cost"])),
+        ("Settings", _listed(results["settings"])),
+        ("Versions", _listed(results["versions"])),
+    ]
+    lead = "What fixes the result. Fingerprints are of the records and files themselves, whatever their names."
+    return Section("facts", "What was examined", facts(pairs), lead)
+
+
+def _origin(subject: Mapping[str, Any]) -> list[tuple[str, Content]]:
+    """Where the examined one comes from: the base and how it was trained, or the checkpoint as it is."""
+    trained = subject.get("trained_on") or {}
+    base = trained.get("id") or subject.get("checkpoint")
+    revision = trained.get("revision") or subject.get("revision")
+    how = [trained[key] for key in ("dtype", "quantization") if trained.get(key, "none") != "none"]
+    return [
+        ("Base", f"{base} at {revision}" if revision else base),
+        ("Trained in", " over ".join(how)),
+        ("Judge's files", _digest(subject.get("judge"))),
+        ("Base's files", _digest(subject.get("base"))),
+        ("Weights", _digest(subject.get("weights"))),
+    ]
+
+
+def _effort(cost: Mapping[str, Any]) -> str:
+    """What the last run did that judged anything; one that had been stopped has judged the others."""
+    where = f"{cost['device']}, processes: {cost['processes']}, threads of each: {cost['threads']}"
+    return f"{counted(cost['records'], 'record')} in {cost['seconds']:,.1f} s on {where}"
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+
+
+def _digest(text: str | None) -> Markup | None:
+    """The beginning of a digest (a pointer over it shows the whole), or another name of exact files."""
+    return None if text is None else tag("code", text[:16] if len(text) == 64 else text, title=text)
