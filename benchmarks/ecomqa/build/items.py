@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.ecomqa.normalise import same
+from benchmarks.ecomqa.normalise import SEPARATORS, same
 
 # What a question of each sub-concept is about, in the words of the prompt that asks for drafts.
 TASKS = {
@@ -80,6 +80,8 @@ def _draft(draft: Any, where: str, tasks: Sequence[str]) -> dict[str, Any]:
 
 def _check_candidates(answer: str, candidates: Sequence[str], choice: bool, where: str) -> None:
     low, high = CHOICES
+    if choice and (divided := [one for one in candidates if SEPARATORS.search(one)]):
+        raise ValueError(f"the candidate {divided[0]!r} of {where} holds a comma or the like, which divides candidates")
     if choice and answer not in candidates:
         raise ValueError(f"the answer of {where}, {answer!r}, is not among its candidates")
     if choice and not low <= len(candidates) <= high:

@@ -21,6 +21,7 @@ from benchmarks.ecomqa.build.prompting import SHIPPED, Prompts
 from benchmarks.ecomqa.build.sheet import read_sheet, write_sheet
 from benchmarks.ecomqa.corpus import Passage
 from benchmarks.ecomqa.data import read_questions
+from benchmarks.ecomqa.forms import form_of
 from models.generation import Chat, SamplingSettings, chat
 from recipes.faults import DataFaults
 
@@ -189,7 +190,8 @@ def test_stages_that_were_left_out_are_named(corpus: str, tmp_path: Path, models
     assert results["left_out"] == ["difficulty", "human"] and results["checked_without"] == ["web", "shop"]
     questions = {question.gt: question for question in read_questions(str(out / "questions.jsonl"))}
     assert set(questions) == {"全发酵", "绿茶", "山羊"}
-    assert "***候选项***：绿茶,红茶\n" in questions["绿茶"].prompt
+    assert "***候选类目***：绿茶,红茶\n" in questions["绿茶"].prompt
+    assert form_of(questions["绿茶"]).names == ("绿茶", "红茶")  # rules can grade it
     assert any("(nothing was found)" in one.messages[0].content for one in models["m"].asked)
 
 
@@ -291,6 +293,7 @@ def test_a_text_without_json_is_refused() -> None:
         ({"candidates": ["甲", "乙", "答 案"]}, "the answer of question 1 is among the wrong answers"),
         ({"choice": True}, "the answer of question 1, '答案', is not among its candidates"),
         ({"choice": True, "candidates": ["答案", "答案"]}, "has 1 different candidates; a choice needs 2 to 12"),
+        ({"choice": True, "candidates": ["答案", "甲、乙"]}, "candidate '甲、乙' of question 1 holds a comma"),
         ({"choice": "no"}, '"choice" of question 1 is neither true nor false'),
     ],
 )
