@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.ecomagent.catalogue import Catalogue
@@ -45,7 +46,7 @@ PRODUCTS: list[dict[str, Any]] = [
     {"parent_asin": "MUG1", "title": "Café Mug, 350 ml", "store": "Brimby", "details": {"Color": "Infrared"}},
 ]
 REVIEWS: list[dict[str, Any]] = [
-    {"parent_asin": "LAMP1", "rating": 5, "title": "Bright", "text": "Lights the whole desk, folds.", "helpful_vote": 3},
+    {"parent_asin": "LAMP1", "rating": 5, "title": "Bright", "text": "Lights the desk, folds flat.", "helpful_vote": 3},
     {"parent_asin": "LAMP1", "rating": 2, "title": "Wobbly hinge", "text": "The hinge wobbles when the desk shakes."},
     {"parent_asin": "LAMP1", "rating": 4, "title": "Good lamp", "text": "A bit pricey, but it folds flat in a bag."},
     {"parent_asin": "LAMP2", "rating": 1, "title": "No", "text": "The clamp scratched my desk."},
@@ -67,3 +68,15 @@ def shop(folder: Path, products: Iterable[Any] = PRODUCTS, reviews: Iterable[Any
     )
     build(plan, folder / "shop.db", overwrite=True)
     return Catalogue(folder / "shop.db")
+
+
+def task(slots: Iterable[Mapping[str, Any]] = (), persona: Mapping[str, Any] = {}, **script: Any) -> SimpleNamespace:
+    """What the tools need of a task: a profile, and slots given as {"keywords", "answer"} and numbered from cl_1."""
+    told = tuple(
+        SimpleNamespace(slot_id=f"cl_{number}", trigger_keywords=tuple(slot["keywords"]), user_response=slot["answer"])
+        for number, slot in enumerate(slots, 1)
+    )
+    defaults = {"default_response": "Not sure.", "max_clarification_turns": 10}
+    return SimpleNamespace(
+        user_persona=dict(persona), clarification_script=SimpleNamespace(clarification_slots=told, **defaults | script)
+    )

@@ -130,12 +130,18 @@ class Catalogue:
         """How many titles match."""
         return int(self._rows("SELECT count(*) FROM products_fts WHERE products_fts MATCH ?", expression)[0][0])
 
+    def occurs(self, expression: str) -> bool:
+        """Whether any title matches; much quicker than `count` where many do."""
+        return bool(self._rows("SELECT 1 FROM products_fts WHERE products_fts MATCH ? LIMIT 1", expression))
+
     def search_reviews(self, product_id: str, expression: str, limit: int) -> list[Review]:
         """The product's reviews whose title or text matches, best (bm25 over all reviews) first."""
+        # Asked for by its reviews' ids: from the words' side, a common word would cost all reviews that have it.
         rows = self._rows(
-            "SELECT product_id, rating, reviews.title, reviews.text, helpful_vote, verified_purchase, timestamp"
-            " FROM reviews_fts JOIN reviews ON review_id = reviews_fts.rowid"
-            " WHERE reviews_fts MATCH ? AND +product_id = ? ORDER BY bm25(reviews_fts), review_id LIMIT ?",
+            "SELECT product_id, rating, title, text, helpful_vote, verified_purchase, timestamp FROM reviews"
+            " JOIN (SELECT rowid AS hit, bm25(reviews_fts) AS score FROM reviews_fts WHERE reviews_fts MATCH ?"
+            " AND rowid IN (SELECT review_id FROM reviews WHERE product_id = ?) ORDER BY score, hit LIMIT ?)"
+            " ON review_id = hit ORDER BY score, hit",
             expression,
             product_id,
             limit,
