@@ -37,13 +37,16 @@ class Form:
         """Whether rules can tell right from wrong, so that no model is needed to grade."""
         return self.kind in CLOSED
 
+    def name_of(self, text: str) -> str | None:
+        """The name that a text is, but for its writing; None if it is none of them."""
+        return next((name for name in self.names if same(name, text)), None)
+
 
 def form_of(question: Question) -> Form:
     """The form of a question's answer; free text where its parts cannot be read, or do not hold the reference."""
     found = _by_task(question)
-    if found.kind in ("option", "yes_no", "label", "pick") and not _holds(found.names, question):
-        return Form("phrase")
-    return found
+    chosen = found.kind in ("option", "yes_no", "label", "pick")
+    return Form("phrase") if chosen and not any(map(found.name_of, question.references)) else found
 
 
 def query_of(question: Question) -> str | None:
@@ -69,10 +72,6 @@ def _by_task(question: Question) -> Form:
         candidates = candidates_of(prompt)
         return Form("pick", candidates) if candidates else Form("yes_no", (YES, NO))
     return Form({"AC": "span", "SC": "query"}.get(task, "phrase"))  # type: ignore[arg-type]
-
-
-def _holds(names: tuple[str, ...], question: Question) -> bool:
-    return any(same(name, reference) for name in names for reference in question.references)
 
 
 def options_of(prompt: str) -> dict[str, str]:

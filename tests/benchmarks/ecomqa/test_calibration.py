@@ -1,0 +1,70 @@
+"""Confidences as models write them, and the calibration error by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ecomqa_questions import questions
+
+from benchmarks.ecomqa.calibration import REQUEST, asked_for_confidence, calibration, read_confidence
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "confidence"),
+    [
+        ("2015年\n置信度：85", "2015年", 85),
+        ("2015年\n置信度: 85%", "2015年", 85),
+        ("2015年。（置信度：８５％）", "2015年", 85),
+        ("**置信度**：90\n2015年", "2015年", 90),
+        ("2015年，信心程度为 70 分", "2015年", 70),
+        ("2015年\n把握：大约80/100", "2015年", 80),
+        ("2015年\n置信度：8/10", "2015年", 80),
+        ("2015年\nConfidence: 0.85", "2015年", 85),
+        ("2015年\nconfidence score: 0", "2015年", 0),
+        ("2015年\n置信度：1", "2015年", 1),
+        ("2015年\n95%", "2015年", 95),
+        ("2015年\n置信度：60\n置信度：75", "2015年", 75),
+        ("2015年\n置信度：80-90", "2015年", None),
+        ("2015年\n置信度：120", "2015年", None),
+        ("2015年\n置信度：很高", "2015年\n置信度:很高", None),
+        ("含棉95%", "含棉95%", None),
+        ("2015年", "2015年", None),
+        ("", "", None),
+    ],
+)
+def test_confidences_are_read_and_taken_off_the_answer(text: str, answer: str, confidence: float | None) -> None:
+    found = read_confidence(text)
+    assert found.confidence == confidence
+    assert found.answer.replace("：", ":") == answer
+
+
+def test_the_request_stands_behind_the_instruction(tmp_path: Path) -> None:
+    asked = questions(tmp_path)
+    changed = asked_for_confidence(asked["BC"])
+    assert changed.system_prompt == f"回答短语。\n{REQUEST}\n"
+    assert (changed.id, changed.prompt) == (asked["BC"].id, asked["BC"].prompt)
+    assert asked_for_confidence(asked["late"]).system_prompt == f"{REQUEST}\n"
+
+
+def test_the_calibration_error_by_hand() -> None:
+    found = calibration([95, 95, 55, 15, None], [True, False, True, False, True])
+    # 90-100: two answers, 95 against 50; 50-60: 55 against 100; 10-20: 15 against 0
+    assert found["ece"] == pytest.approx(2 / 4 * 45 + 1 / 4 * 45 + 1 / 4 * 15)
+    assert (found["n"], found["unread"]) == (4, 1)
+    assert (found["confidence"], found["accuracy"]) == (pytest.approx(65), pytest.approx(50))
+    filled = {
+        (entry["low"], entry["n"], entry["confidence"], entry["accuracy"]) for entry in found["bins"] if entry["n"]
+    }
+    assert filled == {(90, 2, 95, 50), (50, 1, 55, 100), (10, 1, 15, 0)}
+
+
+def test_ends_of_bins() -> None:
+    found = calibration([0, 10, 100, 99.9], [True] * 4)
+    assert [entry["n"] for entry in found["bins"]] == [1, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+    assert calibration([20, 40], [True, False], bins=2)["bins"][0]["n"] == 2
+
+
+def test_nothing_readable_has_no_error() -> None:
+    found = calibration([None, None], [True, False])
+    assert (found["n"], found["unread"], found["ece"], found["accuracy"]) == (0, 2, None, None)
