@@ -6,7 +6,7 @@ A reference names one: a local checkpoint (see models.checkpoint), with or witho
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -102,15 +102,24 @@ class Generator(Protocol):
         """(row, completion) of every row, each as soon as it is there; ``batches`` are those of ``plan`` to do."""
 
 
-def open_generator(
+@dataclass(frozen=True)
+class Found:
+    """A generator that has been found and not yet loaded; ``name`` and ``facts`` are those that it will have."""
+
+    name: str
+    facts: dict[str, Any]
+    open: Callable[[], Generator]
+
+
+def find_generator(
     reference: str,
     adapter: str | None = None,
     settings: LoadSettings | None = None,
     rows: int | None = None,
     device: torch.device | str = "cpu",
     concurrency: int | None = None,
-) -> Generator:
-    """The generator that a reference names.
+) -> Found:
+    """Find the generator that a reference names; a local checkpoint's weights are read when it is opened.
 
     Args:
         reference: a checkpoint (see models.checkpoint.resolve), or ``http://host:port/v1#model``. Empty where the
@@ -129,10 +138,23 @@ def open_generator(
         if not model or adapter:
             what = "an adapter is the server's to load" if adapter else "no model is named"
             raise ValueError(f"{reference}: {what}; give http://host:port/v1#model, with a name that the server lists")
-        return ServerGenerator(url, model, cache_folder() / "served.sqlite", concurrency or CONCURRENCY)
-    from models.language_model import load_generator
+        served = ServerGenerator(url, model, cache_folder() / "served.sqlite", concurrency or CONCURRENCY)
+        return Found(served.name, served.facts, lambda: served)
+    from models.language_model import find_local
 
-    return load_generator(reference, adapter, settings, rows, device)
+    return find_local(reference, adapter, settings, rows, device)
+
+
+def open_generator(
+    reference: str,
+    adapter: str | None = None,
+    settings: LoadSettings | None = None,
+    rows: int | None = None,
+    device: torch.device | str = "cpu",
+    concurrency: int | None = None,
+) -> Generator:
+    """The generator that a reference names, ready to write; see `find_generator`."""
+    return find_generator(reference, adapter, settings, rows, device, concurrency).open()
 
 
 def is_served(reference: str) -> bool:

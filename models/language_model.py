@@ -22,19 +22,20 @@ from models.backbone import (
     resolve_dtype,
 )
 from models.checkpoint import Checkpoint, CheckpointError, files_digest, resolve
+from models.generation import Found
 from models.judge import ADAPTER_CONFIG, ADAPTER_WEIGHTS, SPEC_FILE, JudgeSpec, base_checkpoint, holds_adapter
-from models.local import LocalGenerator
+from models.local import ROWS, ROWS_ON_CPU, LocalGenerator
 from models.manifest import folder_digest
 
 
-def load_generator(
+def find_local(
     reference: str,
     adapter: str | None = None,
     settings: LoadSettings | None = None,
     rows: int | None = None,
     device: torch.device | str = "cpu",
-) -> LocalGenerator:
-    """A checkpoint, with a LoRA adapter or without, as a generator; see models.generation.open_generator.
+) -> Found:
+    """A checkpoint, with a LoRA adapter or without, as a generator; see models.generation.find_generator.
 
     Raises ValueError or FileNotFoundError where it is no language model, or the adapter does not belong to it.
     """
@@ -45,11 +46,7 @@ def load_generator(
     if is_encoder(config) or config.is_encoder_decoder:
         raise ValueError(f"{checkpoint.name} ({config.model_type}) writes no text; give a language model (a decoder)")
     tokenizer = load_tokenizer(_tokenizer_of(checkpoint, folder), settings.trust_remote_code)
-    model = load_backbone(checkpoint, settings, int(tokenizer.pad_token_id))
-    if folder is not None:
-        model = _adapted(model, folder, checkpoint)
-    if not getattr(model, "is_quantized", False):
-        model.to(device)
+    rows = rows or (ROWS_ON_CPU if torch.device(device).type == "cpu" else ROWS)
     facts: dict[str, Any] = {
         "checkpoint": checkpoint.identity,
         "revision": checkpoint.revision,
@@ -57,8 +54,20 @@ def load_generator(
         "adapter": folder and folder_digest(folder),
         "dtype": str(resolve_dtype(settings.dtype)).removeprefix("torch."),
         "quantization": settings.quantization,
+        "template": "chat" if tokenizer.chat_template else "none",
+        "rows": rows,
     }
-    return LocalGenerator(model, tokenizer, _name(checkpoint, folder), facts, rows)
+    name = _name(checkpoint, folder)
+
+    def load() -> LocalGenerator:
+        model = load_backbone(checkpoint, settings, int(tokenizer.pad_token_id))
+        if folder is not None:
+            model = _adapted(model, folder, checkpoint)
+        if not getattr(model, "is_quantized", False):
+            model.to(device)
+        return LocalGenerator(model, tokenizer, name, facts, rows)
+
+    return Found(name, facts, load)
 
 
 def _backbone(reference: str, folder: Path | None) -> Checkpoint:

@@ -17,7 +17,7 @@ from models.decoding import Layer, read_prefix, use_slots
 from models.generation import Chat, Completion, SamplingSettings
 from models.writing import Row, Writing, dice_of
 
-ROWS, ROWS_ON_CPU = 128, 32  # texts written side by side
+ROWS, ROWS_ON_CPU = 128, 32  # texts written side by side, where nothing is said
 SLOT_TOKENS = 32_768  # tokens of keys and values held at most: 1.5 GB for SmolLM2-135M in float32
 ROUNDS = 4  # a batch holds as many rows as are written side by side, so many times
 
@@ -26,8 +26,8 @@ class LocalGenerator:
     """A causal language model of transformers, on one device.
 
     Args:
-        facts: what is known of the files; what else fixes outputs is added.
-        rows: texts written side by side; None is 32 on a CPU and 128 elsewhere.
+        facts: what fixes outputs; see models.generation.Generator.
+        rows: texts written side by side.
 
     Raises ValueError for an architecture that it cannot write with.
     """
@@ -38,14 +38,12 @@ class LocalGenerator:
         tokenizer: PreTrainedTokenizerBase,
         name: str,
         facts: dict[str, Any],
-        rows: int | None = None,
+        rows: int = ROWS_ON_CPU,
     ) -> None:
         use_slots(model.eval(), name)
-        self.model, self.name = model, name
+        self.model, self.name, self.facts, self.rows = model, name, facts, rows
         self.text = ChatText(tokenizer)
-        self.rows = rows or (ROWS_ON_CPU if model.device.type == "cpu" else ROWS)
         self.context = position_limit(model)
-        self.facts = {**facts, "template": "chat" if self.text.template else "none", "rows": self.rows}
         self.ends = _end_tokens(model, tokenizer)
 
     def prompt_tokens(self, chats: Sequence[Chat]) -> list[int]:

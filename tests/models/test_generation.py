@@ -18,7 +18,7 @@ from tiny import tiny_checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from models.backbone import LoadSettings
-from models.generation import Chat, Completion, Message, SamplingSettings, chat, open_generator
+from models.generation import Chat, Completion, Message, SamplingSettings, chat, find_generator, open_generator
 from models.local import LocalGenerator, common_prefix
 from models.served import AnswerCache, ServerGenerator
 
@@ -220,7 +220,6 @@ def test_without_a_template_the_turns_stand_one_below_the_other(tmp_path: Path) 
     generator = local(tiny_checkpoint(tmp_path / "base", "llama"))
     assert generator.text.render(chat("***query***: x", "Answer.\n"), None) == "Answer.\n***query***: x"
     assert generator.text.render(chat("x", "Answer."), None) == "Answer.\nx"
-    assert generator.facts["template"] == "none"
 
 
 def test_a_template_without_a_system_turn_gets_it_in_the_first_question(tmp_path: Path) -> None:
@@ -259,6 +258,9 @@ def test_an_adapter_writes_what_peft_writes_with_it(tmp_path: Path) -> None:
     assert texts != plain_generate(folder, CHATS, settings)
     assert generator.name == f"tiny+{tmp_path.name}"
     assert str(tmp_path) not in json.dumps(generator.facts)
+    found = find_generator(str(folder), str(tmp_path / "adapter"), LoadSettings(dtype="float32"))
+    assert (found.name, found.facts) == (generator.name, generator.facts)
+    assert (found.facts["template"], found.facts["dtype"], found.facts["rows"]) == ("chat", "float32", 32)
 
 
 def test_what_cannot_write_is_refused_in_words(tmp_path: Path) -> None:
