@@ -30,12 +30,12 @@ from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.embedding import Embedder
-from models.generation import Generator, SamplingSettings, is_served, open_generator
+from models.generation import Found, Generator, SamplingSettings, find_generator
 from models.runtime import this_process, use_threads, versions
 
 STEPS, SHEET, DROPS, QUESTIONS, RESULTS = "steps", "sheet.csv", "drops.jsonl", "questions.jsonl", "build.json"
 # Settings that fix what is drafted and how it is judged.
-FIXING = ("tasks", "per_passage", "passages", "temperature", "max_tokens", "seed", "dtype", "quantization")
+FIXING = ("tasks", "per_passage", "passages", "temperature", "max_tokens", "seed")
 STAGES = ("draft", "criteria", "generality", "expertise", "factual", "difficulty", "human")
 
 
@@ -108,17 +108,23 @@ def _tools(config: EcomQABuildConfig, prompts: Prompts, folder: Path, others: di
 
 def _loader(config: EcomQABuildConfig, reference: str) -> Callable[[], Generator]:
     """Loads a model when it is first needed; one that is named twice is loaded once."""
-    settings = LoadSettings(
-        dtype=config.dtype, quantization=config.quantization, trust_remote_code=config.trust_remote_code
-    )
-    return lambda: _load(reference, settings, config.rows, config.concurrency)
+    return lambda: _load(reference, _settings(config), config.rows, config.concurrency)
 
 
 # Two: the checker and whoever answers, so that several answerers need not fit into memory together.
 @lru_cache(maxsize=2)
 def _load(reference: str, settings: LoadSettings, rows: int | None, concurrency: int | None) -> Generator:
-    return open_generator(
-        reference, settings=settings, rows=rows, device=this_process().device, concurrency=concurrency
+    return _find(reference, settings, rows, concurrency).open()
+
+
+def _find(reference: str, settings: LoadSettings, rows: int | None, concurrency: int | None) -> Found:
+    device = this_process().device
+    return find_generator(reference, settings=settings, rows=rows, device=device, concurrency=concurrency)
+
+
+def _settings(config: EcomQABuildConfig) -> LoadSettings:
+    return LoadSettings(
+        dtype=config.dtype, quantization=config.quantization, trust_remote_code=config.trust_remote_code
     )
 
 
@@ -126,21 +132,22 @@ def _identity(
     config: EcomQABuildConfig, prompts: Prompts, passages: Sequence[Passage], others: dict[str, list[Passage]]
 ) -> dict[str, Any]:
     """Everything that fixes what the stages do; no path among it."""
+
+    def facts(reference: str) -> dict[str, Any]:
+        return _find(reference, _settings(config), config.rows, config.concurrency).facts
+
     return {
         "benchmark": "ecomqa-build",
         "corpus": corpus_fingerprint(passages),
         **{name: corpus_fingerprint(texts) for name, texts in others.items()},
         "prompts": prompts.digest,
-        "generator": _name(config.generator),
-        "checker": _name(config.checker or config.generator),
-        "answerers": [_name(reference) for reference in config.answerers],
-        "retrieval": config.retrieval if config.retrieval == "bm25" else [config.retrieval, _name(config.embedder)],
+        "generator": facts(config.generator),
+        "checker": facts(config.checker) if config.checker else None,
+        "answerers": [facts(reference) for reference in config.answerers],
+        "retrieval": config.retrieval,
+        "embedder": None if config.retrieval == "bm25" else resolve(config.embedder).identity,
         "settings": {name: getattr(config, name) for name in FIXING},
     }
-
-
-def _name(reference: str) -> str:
-    return reference.partition("#")[2] if is_served(reference) else resolve(reference).identity
 
 
 def _open(config: EcomQABuildConfig, identity: dict[str, Any]) -> Path:

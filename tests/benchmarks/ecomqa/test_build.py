@@ -22,7 +22,7 @@ from benchmarks.ecomqa.build.sheet import read_sheet, write_sheet
 from benchmarks.ecomqa.corpus import Passage
 from benchmarks.ecomqa.data import read_questions
 from benchmarks.ecomqa.forms import form_of
-from models.generation import Chat, SamplingSettings, chat
+from models.generation import Chat, Found, SamplingSettings, chat
 from recipes.faults import DataFaults
 
 TEXTS = {
@@ -103,10 +103,15 @@ def models(monkeypatch: pytest.MonkeyPatch) -> dict[str, Scripted]:
     """The served models of a test, by name."""
     made = {
         "m": Scripted(model),
-        "good": Scripted(answering("羊绒", "哪种茶")),
-        "better": Scripted(answering("羊绒", "红茶")),
+        "good": Scripted(answering("羊绒", "哪种茶"), "good"),
+        "better": Scripted(answering("羊绒", "红茶"), "better"),
     }
-    monkeypatch.setattr(run, "open_generator", lambda reference, **_: made[reference.partition("#")[2]])
+
+    def find(reference: str, **_: Any) -> Found:
+        one = made[reference.partition("#")[2]]
+        return Found(one.name, one.facts, lambda: one)
+
+    monkeypatch.setattr(run, "find_generator", find)
     run._load.cache_clear()
     return made
 
