@@ -50,8 +50,18 @@ def reliability_bins(labels: ArrayLike, probabilities: ArrayLike, bins: int = 10
     return found
 
 
-def reliability_chart(title: str, bins: Sequence[Bin]) -> Markup:
+@dataclass(frozen=True)
+class Wording:
+    """What a reliability diagram calls the score, what it is held against, and what was scored."""
+
+    score: str = "p(yes)"
+    share: str = "yes"
+    noun: str = "records"
+
+
+def reliability_chart(title: str, bins: Sequence[Bin], wording: Wording | None = None) -> Markup:
     """Share of yes against mean p_yes with intervals, the diagonal of perfect calibration, and the bins' counts."""
+    wording = wording or Wording()
     left, plot, below = 34.0, 236.0, 76.0
     across, up = Scale(0, 1, left, WIDTH - 14), Scale(0, 1, plot, 30)
     filled = [one for one in bins if one.count]
@@ -60,19 +70,20 @@ def reliability_chart(title: str, bins: Sequence[Bin]) -> Markup:
         assert one.mean is not None and one.share is not None
         assert one.share_low is not None and one.share_high is not None
         x = across(one.mean)
-        said = f"p(yes) {one.low:g} to {one.high:g}: {count(one.count)} records, mean {number(one.mean)}, "
+        said = f"{wording.score} {one.low:g} to {one.high:g}: {count(one.count)} {wording.noun}, "
+        said += f"mean {number(one.mean)}, {wording.share} {number(one.share)}"
         dots += [
             line(x, up(one.share_low), x, up(one.share_high), "whisker"),
-            tag("circle", tag("title", f"{said}yes {number(one.share)}"), cx=x, cy=up(one.share), r=4.5, class_="dot"),
+            tag("circle", tag("title", said), cx=x, cy=up(one.share), r=4.5, class_="dot"),
         ]
     joint = path((across(one.mean or 0), up(one.share or 0)) for one in filled)
     bottom = plot + 42 + below
     drawn = [
-        frame(across, up, "mean p(yes) of the bin", "share that is yes"),
+        frame(across, up, f"mean {wording.score} of the bin", f"share that is {wording.share}"),
         line(across(0), up(0), across(1), up(1), "mark"),
         tag("g", tag("path", d=joint, class_="line"), *dots, class_="s1") if filled else None,
         _counts(bins, across, plot + 58, bottom),
-        label(0, plot + 54, "records", "start", "name"),
+        label(0, plot + 54, wording.noun, "start", "name"),
     ]
     return drawing(title, bottom + 4, *drawn)
 

@@ -69,7 +69,7 @@
         if (value !== null) counts.set(value, (counts.get(value) ?? 0) + 1);
       }
       const select = make("select", {}, make("option", { value: "", textContent: "all" }));
-      for (const [value, count] of [...counts].sort((a, b) => a[0].localeCompare(b[0], "en", { numeric: true }))) {
+      for (const [value, count] of [...counts].sort((a, b) => String(a[0]).localeCompare(b[0], "en", { numeric: true }))) {
         select.append(make("option", { value, textContent: `${value} (${asNumber(count, 0)})` }));
       }
       select.addEventListener("change", () => this.update());
@@ -78,7 +78,9 @@
     }
 
     heading(name, key, field = {}) {
-      const button = make("button", { type: "button" }, name, make("span", { className: "arrow" }));
+      const arrow = make("span", { className: "arrow" });
+      const right = field.kind === "number" || field.kind === "share"; // the name ends where its figures end
+      const button = make("button", { type: "button" }, ...(right ? [arrow, name] : [name, arrow]));
       const cell = make("th", { scope: "col", dataset: { key }, className: field.kind ?? "" }, button);
       button.addEventListener("click", () => {
         this.sort = this.sort === key ? `-${key}` : key;

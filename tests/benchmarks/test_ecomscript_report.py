@@ -137,11 +137,11 @@ def test_slices_are_measured_over_their_own_records(config: EcomScriptConfig) ->
 
 
 def test_lengths_are_cut_in_quarters() -> None:
-    rows = [{"tokens": tokens, "shortened": tokens > 7} for tokens in (8, 1, 2, 3, 4, 5, 6, 7)]
-    length, text = slicings(rows, [{}] * 8)
-    assert length.order == ("1–2", "3–4", "5–6", "7–8")
-    assert length.values == ["7–8", "1–2", "1–2", "3–4", "3–4", "5–6", "5–6", "7–8"]
-    assert text.values == ["shortened"] + ["whole"] * 7
+    rows = [{"tokens": tokens, "shortened": tokens > 7} for tokens in (8, 1, 2, 3, 4, 5, 6, 7, 1_000)]
+    length, text = slicings(rows, [{}] * 9)  # quartiles 3, 5 and 7, each the longest of its quarter
+    assert length.order == ("1–3", "4–5", "6–7", "8–1,000")
+    assert length.values == ["8–1,000", "1–3", "1–3", "1–3", "4–5", "4–5", "6–7", "6–7", "8–1,000"]
+    assert text.values == ["shortened"] + ["whole"] * 7 + ["shortened"]
     same = [{"tokens": 5, "shortened": False}] * 8
     assert slicings(same, [{}] * 8) == []
 
@@ -207,16 +207,16 @@ def test_the_lead_says_no_more_than_the_interval_allows(
 
 def test_worst_and_most_uncertain_are_ranked_by_their_distance_from_the_threshold(config: EcomScriptConfig) -> None:
     found = results(config)
-    found["threshold"]["value"], found["temperature"] = 0.5, 1.0
-    margins = [3.0, -0.1, -2.0, 0.2]  # r0 is yes and said so; r1 and r2 are no; r3 is yes
+    found["threshold"]["value"], found["temperature"] = 0.6, 2.0  # a margin of 2 ln(0.6 / 0.4) = 0.811
+    margins = [3.0, 0.7, -2.0, 1.5]  # 2.189, 0.111, 2.811 and 0.689 from it
     rows = [
-        line | {"margin": margin, "verdict": int(k in (0, 1, 2))}
+        line | {"margin": margin, "verdict": int(k < 3)}  # r0 and r3 are yes
         for k, (line, margin) in enumerate(zip(lines(config)[:4], margins, strict=True))
     ]
     text = report(found, rows, {})
     worst, doubtful = text.split("Most confidently wrong</h3>")[1].split('id="predictions"')[0].split("Most uncertain")
     assert re.findall(r'class="title">(\w+)<', worst) == ["r2", "r3", "r1"]
-    assert re.findall(r'class="title">(\w+)<', doubtful) == ["r1", "r3", "r2", "r0"]
+    assert re.findall(r'class="title">(\w+)<', doubtful) == ["r1", "r3", "r0", "r2"]
 
 
 def test_in_a_browser_counts_lead_to_their_records_and_nothing_of_the_data_runs(config: EcomScriptConfig) -> None:
