@@ -92,7 +92,8 @@ def test_a_killed_evaluation_goes_on_with_two_processes_and_ends_with_the_same_b
     results = json.loads((out / "results.json").read_text())
     assert (results["cost"]["processes"], results["cost"]["records"]) == (2, 30 - kept)
     assert (out / "predictions.jsonl").read_bytes() == whole
-    assert sorted(path.name for path in out.iterdir()) == ["evaluation.json", "predictions.jsonl", "results.json"]
+    files = ["evaluation.json", "predictions.jsonl", "report.html", "results.json"]
+    assert sorted(path.name for path in out.iterdir()) == files
 
 
 def main(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
