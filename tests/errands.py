@@ -152,3 +152,9 @@ class Shelf:
 
     def reviews(self, product_id: str) -> list[Review]:
         return [one for one in self.kept if one.product_id == product_id]
+
+
+def as_meta(target: dict[str, Any], **changed: Any) -> dict[str, Any]:
+    """The metadata record that a ``target_product`` came from, with changes."""
+    record = {name: value for name, value in target.items() if name != "product_id"}
+    return {"parent_asin": target["product_id"], **record, **changed}

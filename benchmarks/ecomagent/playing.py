@@ -1,0 +1,124 @@
+"""Many episodes at once: side by side over one local model, or each in a thread of its own.
+
+Episodes are dealt out to lanes by their number alone, and each lane plays its episodes one after the other. For a
+batched player every turn of all lanes is one batch; which lane an episode has, and so where it stands in the batch,
+depends on neither kills nor the others' lengths.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from benchmarks.ecomagent.episodes import Episode
+from benchmarks.ecomagent.replies import Reply
+from benchmarks.ecomagent.tasks import Task
+
+
+class Player(Protocol):
+    """Who shops. ``name`` is for people, ``facts`` fix what it does and hold no path, address or key.
+
+    ``batched``: turns of several episodes are best asked for together; else each episode has a thread.
+    """
+
+    name: str
+    facts: dict[str, Any]
+    batched: bool
+
+    def reply(self, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
+        """The next turn of each (lane, episode), in order. Lanes are numbered from 0; an episode keeps its lane."""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """An episode to be played: a task, and which of its trials (from 1)."""
+
+    task: Task
+    trial: int = 1
+
+
+def deal(errands: Sequence[Errand], lanes: int, done: Callable[[Errand], bool]) -> list[list[Errand]]:
+    """What each lane has to play: every errand has its lane by its number, whichever of them are done."""
+    dealt: list[list[Errand]] = [[] for _ in range(lanes)]
+    for number, errand in enumerate(errands):
+        if not done(errand):
+            dealt[number % lanes].append(errand)
+    return dealt
+
+
+def play(
+    player: Player,
+    lanes: Sequence[Iterable[Errand]],
+    start: Callable[[Errand], Episode],
+    ended: Callable[[Episode], None],
+) -> None:
+    """Play all errands of all lanes; ``ended`` gets each episode as soon as it is over, one at a time.
+
+    An episode whose player or tools fail ends with an error, and the others go on; a batched player's failure is
+    everyone's, and is raised.
+    """
+    if player.batched:
+        _side_by_side(player, [deque(lane) for lane in lanes], start, ended)
+    else:
+        _apart(player, [list(lane) for lane in lanes], start, ended)
+
+
+def _side_by_side(
+    player: Player,
+    waiting: list[deque[Errand]],
+    start: Callable[[Errand], Episode],
+    ended: Callable[[Episode], None],
+) -> None:
+    playing: dict[int, Episode] = {}
+    with ThreadPoolExecutor(max(1, len(waiting))) as pool:
+        while True:
+            for lane, errands in enumerate(waiting):
+                if lane not in playing and errands:
+                    playing[lane] = start(errands.popleft())
+            if not playing:
+                return
+            turns = sorted(playing.items())
+            replies = player.reply(turns)
+            list(pool.map(_take, [episode for _, episode in turns], replies))
+            for lane, episode in turns:
+                if episode.done:
+                    ended(playing.pop(lane))
+
+
+def _apart(
+    player: Player,
+    lanes: list[list[Errand]],
+    start: Callable[[Errand], Episode],
+    ended: Callable[[Episode], None],
+) -> None:
+    """Errands are taken in their order by whichever thread is free: nothing here depends on the lane."""
+    count = max(map(len, lanes), default=0)
+    order = [lane[place] for place in range(count) for lane in lanes if place < len(lane)]
+    pool = ThreadPoolExecutor(max(1, len(lanes)))
+    try:
+        played = [pool.submit(lambda errand: _alone(player, start(errand)), errand) for errand in order]
+        for future in as_completed(played):
+            ended(future.result())
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _alone(player: Player, episode: Episode) -> Episode:
+    while not episode.done:
+        try:
+            (reply,) = player.reply([(0, episode)])
+        except Exception as error:  # whatever a server or its client answers is this episode's end, not the run's
+            episode.crash(error)
+        else:
+            _take(episode, reply)
+    return episode
+
+
+def _take(episode: Episode, reply: Reply) -> None:
+    try:
+        episode.take(reply)
+    except Exception as error:  # a fault of a tool must not take the other episodes with it
+        episode.crash(error)
