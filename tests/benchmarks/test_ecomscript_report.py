@@ -25,6 +25,11 @@ EVIL = "<script>alert(1)</script>"
 KINDS = ("fits", "lookalike", "other_step")
 
 
+def glow(k: int) -> str:
+    """Warm for yes, but for every seventh record: so both kinds of error occur."""
+    return ("warm", "cold", "blue")[(k + (k % 7 == 0)) % 3]
+
+
 def row(k: int) -> dict[str, Any]:
     """A step and a product; the goal of the first is an attack, that of the seventh Chinese."""
     goal = EVIL if k == 0 else "策划秋季派对" if k == 7 else f"throw party {k % 8}"
@@ -32,7 +37,7 @@ def row(k: int) -> dict[str, Any]:
         "id": f"r{k}",
         "goal": goal,
         "step": f"hang lights {k}{' again' * (k % 5)}",
-        "product": {"title": f"lamp {k}", "features": [f"glows {k % 3}"]},
+        "product": {"title": f"lamp {k}", "features": [f"glows {glow(k)}"]},
         "label": int(k % 3 == 0),
         "group": f"g{k % 8}",
         "meta": {"kind": KINDS[k % 3], "long_name": "xy"[k % 2], "unique": f"u{k}", "score": 0.5},
@@ -101,7 +106,7 @@ def test_an_evaluation_ends_with_a_report_of_every_prediction_with_its_text(conf
         assert body == [
             ["Goal", row(k)["goal"]],
             ["Step", row(k)["step"]],
-            ["Product", f"lamp {k} - glows {k % 3}"],
+            ["Product", f"lamp {k} - glows {glow(k)}"],
             ["Id", f"r{k}, group g{k % 8}"],
         ]
 
@@ -231,9 +236,10 @@ def test_in_a_browser_counts_lead_to_their_records_and_nothing_of_the_data_runs(
         wrong = sum(line["label"] != line["verdict"] for line in said)
         page.locator("#list label", has_text="Verdict").locator("select").select_option("wrong")
         assert status.text_content() == f"{wrong} of 48 records"
-        true_no = sum(line["label"] == line["verdict"] == 0 for line in said)
-        page.click(f".confusion a:has-text('{true_no}')")
-        page.locator("#list .status", has_text=f"{true_no} of 48 records").wait_for()
+        false_yes = sum(line["label"] < line["verdict"] for line in said)
+        assert 0 < false_yes != wrong - false_yes  # else the test could not tell the two kinds of error apart
+        page.locator(".confusion td.wrong a").first.click()
+        page.locator("#list .status", has_text=f"{false_yes} of 48 records").wait_for()
         page.click("text=Reset")
         page.fill("#list input", "alert(1)")
         page.locator("#list .status", has_text="1 of 48 records").wait_for()
