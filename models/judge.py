@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +14,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import nn
 from transformers import PreTrainedModel
+from transformers.modeling_outputs import SequenceClassifierOutput
 
+from models.attention import uses_packed_attention
 from models.backbone import (
     LoadSettings,
     fingerprint,
@@ -28,15 +31,17 @@ from models.backbone import (
     resolve_dtype,
 )
 from models.checkpoint import PACKAGED, Checkpoint, resolve
-from models.encoding import Encoder
+from models.encoding import Encoded, Encoder
 from models.folder import written_whole
 from models.lora import LoraSettings, attach_lora, float_heads, prepare_trainable
+from models.packing import Packed, pack
 from models.spec import SPEC_FILE, Base, JudgeSpec
 
 __all__ = ["ADAPTER_WEIGHTS", "SPEC_FILE", "Base", "Judge", "JudgeSpec", "load_judge", "new_judge"]
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
+Batch = Packed | dict[str, torch.Tensor]
 
 
 class Judge:
@@ -57,6 +62,8 @@ class Judge:
         self.spec = replace(spec, label_ids=self.label_ids)
         if self.label_ids is not None:
             _project_labels_only(model, self.label_ids)
+        elif self.packs:
+            _pool_packed_rows(model.get_base_model() if isinstance(model, PeftModel) else model)
 
     @property
     def style(self) -> Literal["plain", "instruction"]:
@@ -74,12 +81,28 @@ class Judge:
         positions = position_limit(self.model) or 2**31
         return min(self.spec.max_length or positions, positions)
 
-    def logits(self, batch: dict[str, torch.Tensor], model: nn.Module | None = None) -> torch.Tensor:
-        """Class logits (no, yes) in float32, [rows, 2].
+    @property
+    def packs(self) -> bool:
+        """Whether batches are packed, so that what their rows share is computed once: see models.packing."""
+        return uses_packed_attention(self.model)
+
+    def collate(self, rows: Sequence[Encoded]) -> Batch:
+        """A batch of encoded prompts on the CPU: packed where the backbone can, else padded."""
+        return pack([row["input_ids"] for row in rows]) if self.packs else self.encoder.pad(rows)
+
+    def logits(self, batch: Batch, model: nn.Module | None = None) -> torch.Tensor:
+        """Class logits (no, yes) in float32, [rows, 2], on the judge's device.
 
         ``model`` stands in for the judge's own where a trainer has wrapped it.
         """
-        logits: torch.Tensor = (model or self.model)(**batch, **self._forward_options()).logits
+        model = model or self.model
+        if isinstance(batch, Packed):
+            batch = batch.to(self.device)
+            keep = {} if self.label_ids is None else {"logits_to_keep": batch.ends}
+            packed: torch.Tensor = model(**batch.model_inputs(), **keep).logits
+            return packed.float() if self.label_ids is None else packed[0].float()
+        batch = {key: tensor.to(self.device) for key, tensor in batch.items()}
+        logits: torch.Tensor = model(**batch, **self._forward_options()).logits
         return logits.float() if self.label_ids is None else logits[:, -1].float()
 
     def _forward_options(self) -> dict[str, Any]:
@@ -259,6 +282,19 @@ def _project_labels_only(model: nn.Module, label_ids: tuple[int, int]) -> None:
         return nn.functional.linear(hidden.float(), rows, bias)
 
     projection.forward = project
+
+
+def _pool_packed_rows(model: PreTrainedModel) -> None:
+    """Make a classification head judge each row of a packed batch, where transformers' own pools one token of it."""
+    forward = model.forward
+
+    def pooled(*args: Any, packed: Packed | None = None, **kwargs: Any) -> Any:
+        if packed is None:
+            return forward(*args, **kwargs)
+        hidden = model.base_model(**packed.model_inputs()).last_hidden_state[0, packed.ends]
+        return SequenceClassifierOutput(logits=model.score(hidden))
+
+    model.forward = pooled
 
 
 def base_checkpoint(base: Base, folder: Path) -> Checkpoint:

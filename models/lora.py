@@ -10,6 +10,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from models.backbone import HEAD_MODULES, Head, head_modules
+from models.lora_product import install
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,14 @@ def attach_lora(
 
 
 def prepare_trainable(model: nn.Module) -> None:
-    """Trainable parameters in float32, whatever the backbone's precision, and heads that take what it hands them."""
+    """Trainable parameters in float32, whatever the backbone's precision, heads that take what it hands them, and LoRA
+    layers that compute in its precision."""
     for parameter in model.parameters():
         if parameter.requires_grad and parameter.dtype in (torch.float16, torch.bfloat16):
             parameter.data = parameter.data.float()
     for module in trained_heads(model):
         module.register_forward_pre_hook(_cast_to_own_dtype)
+    install(model)
 
 
 def trained_heads(model: nn.Module) -> list[nn.Module]:

@@ -147,8 +147,7 @@ def _logits(judge: Judge) -> torch.Tensor:
     encoded = [row for row in judge.encoder.encode(list(_probes())) if len(row["input_ids"]) <= judge.max_length]
     logits = torch.empty(len(encoded), 2)
     for rows in plan_batches([len(row["input_ids"]) for row in encoded], TOKEN_BUDGET):
-        batch = judge.encoder.pad([encoded[row] for row in rows])
-        logits[rows] = judge.logits({key: tensor.to(judge.device) for key, tensor in batch.items()}).cpu()
+        logits[rows] = judge.logits(judge.collate([encoded[row] for row in rows])).cpu()
     return logits
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from models.encoding import Encoded
-from models.judge import Judge
+from models.judge import Batch, Judge
+from models.packing import Forest, Memory, pack
 
-# Padded tokens in a batch. On a CPU larger batches fall out of the cache; see docs/experiments.md.
+# Tokens in a batch, padding included. On a CPU larger batches fall out of the cache; see docs/experiments.md.
 TOKEN_BUDGET = 2048
 
 
@@ -30,28 +32,64 @@ def plan_batches(lengths: Sequence[int], token_budget: int = TOKEN_BUDGET) -> li
     return batches
 
 
-@torch.inference_mode()
-def batch_margins(judge: Judge, rows: Sequence[Encoded]) -> NDArray[np.float64]:
-    """logit(yes) - logit(no) of each encoded row, shape [rows]."""
-    batch = {key: tensor.to(judge.device) for key, tensor in judge.encoder.pad(rows).items()}
-    judge.model.eval()
-    logits = judge.logits(batch)
-    margins: NDArray[np.float64] = (logits[:, 1] - logits[:, 0]).double().cpu().numpy()
-    return margins
+class Scoring:
+    """One set of prompts and how it is scored: in batches that follow from the prompts alone; where the judge packs
+    (decoders), what all prompts begin with is computed once for all batches, and what some share once a batch.
 
+    Attributes:
+        batches: row numbers; every row stands in one of them.
+    """
 
-def score(
-    judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET
-) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
-    """Yield (row numbers, margins) batch by batch; every row comes exactly once."""
-    for rows in plan_batches([len(row["input_ids"]) for row in encoded], token_budget):
-        yield rows, batch_margins(judge, [encoded[row] for row in rows])
+    def __init__(self, judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET) -> None:
+        self.judge = judge
+        self.encoded = encoded
+        self._head: list[int] = []
+        self._memory: Memory | None = None
+        rows = [row["input_ids"] for row in encoded]
+        if judge.packs and rows:
+            forest = Forest(rows)
+            self._head = list(rows[0][: forest.prefix])
+            self.batches = forest.batches(token_budget)
+        else:
+            self.batches = plan_batches(list(map(len, rows)), token_budget)
+
+    @property
+    def prefix(self) -> int:
+        """Tokens that all prompts begin with and that are computed once."""
+        return len(self._head)
+
+    @torch.inference_mode()
+    def margins(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        """logit(yes) - logit(no) of a batch, [rows]."""
+        judge = self.judge
+        judge.model.eval()
+        chosen = [self.encoded[row] for row in rows]
+        if judge.packs:
+            batch: Batch = pack([row["input_ids"] for row in chosen], self.prefix, self._shared_memory())
+        else:
+            batch = judge.encoder.pad(chosen)
+        logits = judge.logits(batch)
+        found: NDArray[np.float64] = (logits[:, 1] - logits[:, 0]).double().cpu().numpy()
+        return found
+
+    def _shared_memory(self) -> Memory | None:
+        """Keys and values of the prefix, computed at the first call."""
+        if self._head and self._memory is None:
+            whole = replace(pack([self._head]), keep=[])
+            self.judge.logits(whole)
+            self._memory = tuple(whole.keep or ())
+        return self._memory
+
+    def __iter__(self) -> Iterator[tuple[list[int], NDArray[np.float64]]]:
+        """(row numbers, margins), batch by batch; every row comes exactly once."""
+        for rows in self.batches:
+            yield rows, self.margins(rows)
 
 
 def margins(judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET) -> NDArray[np.float64]:
-    """Margins of all rows in the order given, shape [rows]."""
+    """Margins of all rows in the order given, [rows]."""
     result = np.full(len(encoded), np.nan)
-    for rows, values in score(judge, encoded, token_budget):
+    for rows, values in Scoring(judge, encoded, token_budget):
         result[rows] = values
     return result
 

@@ -26,11 +26,13 @@ SIZES = {
     "max_position_embeddings": 512,
 }
 DECODERS = ("llama", "mistral", "qwen2", "qwen3", "gemma")
+OTHER_DECODERS = ("gemma3_text", "smollm3", "phi3")
 ENCODERS = ("bert", "roberta", "deberta-v2", "modernbert")
 # What published checkpoints of an architecture have, and its default configuration has not.
 LIKE_PUBLISHED: dict[str, dict[str, Any]] = {
     "qwen3": {"head_dim": 8},
     "gemma": {"head_dim": 8},
+    "gemma3_text": {"head_dim": 8},
     "bert": {"type_vocab_size": 2},
     "roberta": {"type_vocab_size": 2, "max_position_embeddings": 514},
     "deberta-v2": {
@@ -102,14 +104,20 @@ def tiny_tokenizer(kind: str, chat: bool = False) -> PreTrainedTokenizerFast:
 
 
 def tiny_checkpoint(
-    folder: Path, architecture: str = "llama", chat: bool = False, head: str = "pretrained", seed: int = 0
+    folder: Path,
+    architecture: str = "llama",
+    chat: bool = False,
+    head: str = "pretrained",
+    seed: int = 0,
+    **more: Any,
 ) -> Path:
     """Save a random two-layer checkpoint and its tokenizer to ``folder``.
 
-    ``head`` is pretrained (as published: causal or masked language model) or classification.
+    ``head`` is pretrained (as published: causal or masked language model) or classification; ``more`` are settings of
+    the architecture's configuration.
     """
     torch.manual_seed(seed)
-    decoder = architecture in DECODERS
+    decoder = architecture in DECODERS + OTHER_DECODERS
     tokenizer = tiny_tokenizer("decoder" if decoder else "encoder", chat)
     sizes = dict(SIZES)
     if not decoder:
@@ -122,7 +130,7 @@ def tiny_checkpoint(
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.bos_token_id if decoder else tokenizer.cls_token_id,
         eos_token_id=tokenizer.eos_token_id if decoder else tokenizer.sep_token_id,
-        **{**sizes, **LIKE_PUBLISHED.get(architecture, {})},
+        **{**sizes, **LIKE_PUBLISHED.get(architecture, {}), **more},
     )
     if head == "classification":
         model = AutoModelForSequenceClassification.from_config(config)

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch.utils.data import Dataset, Sampler
 
-from models.encoding import Encoded, Encoder
+from models.encoding import Encoded
+from models.judge import Judge
 
 BLOCK = 16  # updates whose records are sorted by length together
 
@@ -33,16 +34,17 @@ class EncodedDataset(Dataset[dict[str, Any]]):
 
 
 class Collator:
-    """Items of an EncodedDataset to a padded batch: the encoder's tensors, ``labels`` [rows] and ``row`` [rows]."""
+    """Items of an EncodedDataset to a batch: ``labels`` [rows], ``row`` [rows], and what the judge reads, ``batch``."""
 
-    def __init__(self, encoder: Encoder) -> None:
-        self.encoder = encoder
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
 
-    def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, torch.Tensor]:
-        batch = self.encoder.pad([item["encoded"] for item in items])
-        batch["labels"] = torch.tensor([item["labels"] for item in items], dtype=torch.long)
-        batch["row"] = torch.tensor([item["row"] for item in items], dtype=torch.long)
-        return batch
+    def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "labels": torch.tensor([item["labels"] for item in items], dtype=torch.long),
+            "row": torch.tensor([item["row"] for item in items], dtype=torch.long),
+            "batch": self.judge.collate([item["encoded"] for item in items]),
+        }
 
 
 class LengthBlockSampler(Sampler[int]):

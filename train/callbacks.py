@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from models.judge import Batch
+from models.packing import Packed
 from train.config import TrackingConfig
 
 
@@ -40,20 +41,29 @@ class MetricsFile(TrainerCallback):
 
 
 class Throughput(TrainerCallback):
-    """Adds tokens/s, records/s and the share of padding since the last line to each logged training line.
+    """Adds to each logged training line, for the time since the last one: tokens/s and records/s, the share of padding
+    among the tokens computed, and the share of the records' tokens that were not computed because another record of
+    the batch begins with them as well.
 
-    The figures are of this process; ``watch`` is called with each batch's attention mask.
+    The figures are of this process; ``watch`` is called with each batch.
     """
 
     def __init__(self) -> None:
-        self.real = self.padded = self.rows = 0
+        self.real = self.computed = self.padding = self.rows = 0
         self.since = time.perf_counter()
 
-    def watch(self, mask: torch.Tensor) -> None:
-        """Count a batch: ``mask`` is [rows, tokens], 1 where a token is real."""
-        self.real += int(mask.sum())
-        self.padded += mask.numel()
-        self.rows += len(mask)
+    def watch(self, batch: Batch, rows: int) -> None:
+        """Count a batch of so many records."""
+        if isinstance(batch, Packed):
+            self.real += batch.unshared
+            self.computed += batch.tokens
+        else:
+            mask = batch["attention_mask"]
+            real = int(mask.sum())
+            self.real += real
+            self.computed += mask.numel()
+            self.padding += mask.numel() - real
+        self.rows += rows
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.rows == 0:
@@ -72,8 +82,9 @@ class Throughput(TrainerCallback):
         seconds = max(time.perf_counter() - self.since, 1e-9)
         logs["tokens_per_second"] = round(self.real / seconds, 1)
         logs["records_per_second"] = round(self.rows / seconds, 2)
-        logs["padding_share"] = round(1 - self.real / self.padded, 4)
-        self.real = self.padded = self.rows = 0
+        logs["padding_share"] = round(self.padding / self.computed, 4)
+        logs["shared_share"] = round(1 - (self.computed - self.padding) / self.real, 4)
+        self.real = self.computed = self.padding = self.rows = 0
 
 
 class WandbRun(TrainerCallback):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class JudgeTrainer(Trainer):
         super().__init__(
             model=judge.model,
             args=args,
-            data_collator=Collator(judge.encoder),
+            data_collator=Collator(judge),
             train_dataset=train_dataset,
             eval_dataset=eval_dataset,
             compute_metrics=validation_metrics,
@@ -68,7 +68,7 @@ class JudgeTrainer(Trainer):
     def compute_loss(
         self,
         model: nn.Module,
-        inputs: dict[str, torch.Tensor],
+        inputs: dict[str, Any],
         return_outputs: bool = False,
         num_items_in_batch: torch.Tensor | int | None = None,
     ) -> Any:
@@ -76,8 +76,8 @@ class JudgeTrainer(Trainer):
 
         Distributed training averages gradients over processes, hence the factor of their number.
         """
-        batch, labels = split_labels(inputs)
-        self.throughput.watch(batch["attention_mask"])
+        batch, labels = inputs["batch"], inputs["labels"]
+        self.throughput.watch(batch, len(labels))
         logits = self.judge.logits(batch, model)
         weights = self.class_weights.to(logits.device)
         losses = F.cross_entropy(logits, labels, label_smoothing=self.label_smoothing, reduction="none")
@@ -88,16 +88,15 @@ class JudgeTrainer(Trainer):
     def prediction_step(
         self,
         model: nn.Module,
-        inputs: dict[str, torch.Tensor],
+        inputs: dict[str, Any],
         prediction_loss_only: bool,
         ignore_keys: list[str] | None = None,
     ) -> tuple[None, torch.Tensor, torch.Tensor]:
         """Class logits [rows, 2], and (label, row number) [rows, 2]: metrics are made of rows, never of batch means."""
-        batch, labels = split_labels(self._prepare_inputs(inputs))
+        inputs = self._prepare_inputs(inputs)
         with torch.no_grad(), self.compute_loss_context_manager():
-            logits = self.judge.logits(batch, model)
-        rows = inputs["row"].to(labels.device)
-        return None, logits.detach(), torch.stack([labels, rows], dim=1)
+            logits = self.judge.logits(inputs["batch"], model)
+        return None, logits.detach(), torch.stack([inputs["labels"], inputs["row"]], dim=1)
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
         dataset = train_dataset or self.train_dataset
@@ -124,11 +123,6 @@ class _InOrder(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.rows)
-
-
-def split_labels(inputs: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-    """What the model reads, and the labels."""
-    return {key: value for key, value in inputs.items() if key not in ("labels", "row")}, inputs["labels"]
 
 
 def validation_metrics(prediction: EvalPrediction) -> dict[str, float]:

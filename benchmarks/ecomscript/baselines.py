@@ -12,7 +12,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
-from benchmarks.ecomscript.scorer import UNCHOSEN
+from benchmarks.ecomscript.scorer import UNCHOSEN, EachAlone
+from models.scoring import plan_batches
 from recipes.base import Judgment, Record
 
 Floats = NDArray[np.float64]
@@ -73,8 +74,8 @@ class BagOfWords:
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return [len(text.split()) for text in self._texts(records)]
 
-    def costs(self, records: Sequence[Any], lengths: Sequence[int]) -> list[int]:
-        return list(lengths)
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> EachAlone:
+        return EachAlone(records, plan_batches(lengths, token_budget), self.margins)
 
     def margins(self, records: Sequence[Any]) -> Floats:
         return np.asarray(self.model.decision_function(self._texts(records)), dtype=np.float64)

@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from benchmarks.ecomscript.scorer import Scorer
 from benchmarks.results import Predictions
 from models.runtime import this_process
-from models.scoring import plan_batches, probabilities
+from models.scoring import probabilities
 from recipes.base import Judgment, Record
 from recipes.fitting import Fitted, fit
 
@@ -58,20 +58,20 @@ class Examiner:
         """
         state = this_process()
         fitted = self.fit(name, records)
-        batches = plan_batches(self.scorer.costs(fitted.records, fitted.lengths), self.token_budget)
+        plan = self.scorer.plan(fitted.records, fitted.lengths, self.token_budget)
         ids = [record.id for record in fitted.records]
         predictions = Predictions(self.folder, name)
         if state.is_main_process:
-            predictions.recover([[ids[row] for row in batch] for batch in batches])
+            predictions.recover([[ids[row] for row in batch] for batch in plan.batches])
         state.wait_for_everyone()
         done = predictions.recovered()
-        pending = [batch for batch in batches if ids[batch[0]] not in done]
+        pending = [batch for batch in plan.batches if ids[batch[0]] not in done]
         if done and pending:
             self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
         started = time.perf_counter()
         for batch in self._progress(name, pending[state.process_index :: state.num_processes]):
-            margins = self.scorer.margins([fitted.records[row] for row in batch])
-            predictions.append(state.process_index, self._lines(fitted, batch, margins, threshold))
+            lines = self._lines(fitted, batch, plan.margins(batch), threshold)
+            predictions.append(state.process_index, lines)
         state.wait_for_everyone()
         seconds = time.perf_counter() - started
         if state.is_main_process:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from safetensors import safe_open
 from models.backbone import HEAD_MODULES, LoadSettings, head_modules
 from models.checkpoint import Checkpoint
 from models.judge import Judge, JudgeSpec, load_judge, new_judge
-from models.scoring import batch_margins
+from models.scoring import Scoring
 from recipes.base import Judgment, Prompt
 
 Floats = NDArray[np.float64]
@@ -39,11 +39,30 @@ class Scorer(Protocol):
     def lengths(self, records: Sequence[Any]) -> list[int]:
         """Tokens of the longest row that each record becomes."""
 
-    def costs(self, records: Sequence[Any], lengths: Sequence[int]) -> list[int]:
-        """Tokens that each record takes in a batch, over all its rows; ``lengths`` are those of ``lengths``."""
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> Plan:
+        """How records that fit are judged; ``lengths`` are those of `lengths`."""
 
-    def margins(self, records: Sequence[Any]) -> Floats:
-        """The margins of one batch of records that fit, [records]."""
+
+class Plan(Protocol):
+    """Records in batches (of their numbers), each record in one of them."""
+
+    @property
+    def batches(self) -> list[list[int]]: ...
+
+    def margins(self, rows: Sequence[int]) -> Floats:
+        """The margins of one batch, [rows]."""
+
+
+@dataclass(frozen=True)
+class EachAlone:
+    """The plan of a scorer whose records share nothing: batches by the tokens that each record takes."""
+
+    records: Sequence[Any]
+    batches: list[list[int]]
+    of: Callable[[Sequence[Any]], Floats]
+
+    def margins(self, rows: Sequence[int]) -> Floats:
+        return self.of([self.records[row] for row in rows])
 
 
 @dataclass
@@ -68,11 +87,8 @@ class JudgeScorer:
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return self.judge.encoder.lengths(self.prompts(records))
 
-    def costs(self, records: Sequence[Any], lengths: Sequence[int]) -> list[int]:
-        return list(lengths)
-
-    def margins(self, records: Sequence[Any]) -> Floats:
-        return batch_margins(self.judge, self.judge.encoder.encode(self.prompts(records)))
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> Scoring:
+        return Scoring(self.judge, self.judge.encoder.encode(self.prompts(records)), token_budget)
 
 
 def trained_judge(

@@ -23,9 +23,10 @@ from transformers import (
     T5EncoderModel,
 )
 
-from benchmarks.ecomscript.scorer import UNCHOSEN, to_device
+from benchmarks.ecomscript.scorer import UNCHOSEN, EachAlone, to_device
 from models.backbone import LoadSettings, load_tokenizer, resolve_dtype
 from models.checkpoint import Checkpoint
+from models.scoring import plan_batches
 from recipes.base import Judgment
 
 Floats = NDArray[np.float64]
@@ -82,8 +83,12 @@ class ZeroShot(ABC):
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return [max(len(row["input_ids"]) for row in rows) for rows in self.rows(records)]
 
-    def costs(self, records: Sequence[Any], lengths: Sequence[int]) -> list[int]:
+    def costs(self, records: Sequence[Any]) -> list[int]:
+        """Tokens that each record takes in a batch, over all its rows."""
         return [sum(len(row["input_ids"]) for row in rows) for rows in self.rows(records)]
+
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> EachAlone:
+        return EachAlone(records, plan_batches(self.costs(records), token_budget), self.margins)
 
     def encode(self, *texts: list[str], **options: bool) -> list[Row]:
         """Token ids of texts (or pairs of texts), never truncated."""

@@ -23,6 +23,7 @@ from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.judge import new_judge
 from models.lora import LoraSettings
+from models.scoring import Scoring
 from recipes.script_verify import SCRIPT_VERIFY, ScriptRecord
 
 STEPS = ("mix flour and water", "let it rise", "heat the oven", "bake", "hang the lights")
@@ -140,7 +141,7 @@ def test_a_finished_evaluation_is_read_and_other_resamples_need_no_judging(
     config: EcomScriptConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = evaluate(config)
-    monkeypatch.setattr("benchmarks.ecomscript.scorer.batch_margins", lambda *_: pytest.fail("judged again"))
+    monkeypatch.setattr("models.scoring.Scoring.margins", lambda *_: pytest.fail("judged again"))
     assert evaluate(config) == json.loads((tmp_path / "out" / "results.json").read_text())
     again = evaluate(replace(config, resamples=60))
     assert again["cost"] == first["cost"]
@@ -148,7 +149,7 @@ def test_a_finished_evaluation_is_read_and_other_resamples_need_no_judging(
 
 
 def test_predictions_are_the_same_bytes_after_half_of_them_were_lost(config: EcomScriptConfig, tmp_path: Path) -> None:
-    config = replace(config, token_budget=400)
+    config = replace(config, token_budget=60)
     evaluate(config)
     out = tmp_path / "out"
     whole = (out / "predictions.jsonl").read_bytes()
@@ -262,11 +263,12 @@ def test_every_prompt_holds_the_shots_that_are_reported(
 ) -> None:
     read = []
 
-    def remember(judge: Any, rows: Any) -> Any:
-        read.extend(judge.encoder.tokenizer.decode(row["input_ids"]) for row in rows)
+    def remember(scoring: Scoring, rows: Any) -> Any:
+        decode = scoring.judge.encoder.tokenizer.decode
+        read.extend(decode(scoring.encoded[row]["input_ids"]) for row in rows)
         return np.zeros(len(rows))
 
-    monkeypatch.setattr("benchmarks.ecomscript.scorer.batch_margins", remember)
+    monkeypatch.setattr("models.scoring.Scoring.margins", remember)
     asked = replace(config, checkpoint=str(where / "chat"), limit=5, shots=3, shots_from=str(where / "train.jsonl"))
     results = evaluate(asked)
     assert len(read) == 5

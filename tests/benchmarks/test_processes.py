@@ -20,18 +20,18 @@ from scripts import evaluate as command
 ROOT = Path(__file__).resolve().parents[2]
 KILLED_AT_THE_FOURTH_BATCH = """
 import os, signal, sys
-from benchmarks.ecomscript import scorer
+from models.scoring import Scoring
 from scripts.evaluate import main
 
-real, batches = scorer.batch_margins, []
+real, batches = Scoring.margins, []
 
-def mortal(judge, rows):
+def mortal(scoring, rows):
     batches.append(rows)
     if len(batches) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
-    return real(judge, rows)
+    return real(scoring, rows)
 
-scorer.batch_margins = mortal
+Scoring.margins = mortal
 main()
 """
 
@@ -49,7 +49,7 @@ def config(tmp_path: Path) -> EcomScriptConfig:
         data=str(tmp_path / "test.jsonl"),
         checkpoint=str(tmp_path / "tiny"),
         dtype="float32",
-        token_budget=1000,
+        token_budget=100,
         resamples=20,
         threads=1,
         out=str(tmp_path / "whole"),

@@ -91,7 +91,7 @@ def test_a_record_costs_a_row_for_each_hidden_token(tmp_path: Path) -> None:
         lengths.append(len(tokenizer(f"{ITEMS[0]} {candidate}")["input_ids"]))
         hidden.append(len(tokenizer(f" {candidate}", add_special_tokens=False)["input_ids"]))
     assert scorer.lengths(RECORDS[:1]) == [max(lengths)]
-    assert scorer.costs(RECORDS[:1], []) == [lengths[0] * hidden[0] + lengths[1] * hidden[1]]
+    assert scorer.costs(RECORDS[:1]) == [lengths[0] * hidden[0] + lengths[1] * hidden[1]]
 
 
 def test_an_encoder_without_a_masked_lm_head_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""Attention over a packed batch, as an attention implementation that transformers' decoders can be told to use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+from models.packing import Packed
+
+IMPLEMENTATION = "ecomjudge_packed"
+# Decoders whose layers know of other tokens through the attention function alone and of places through position_ids
+# alone. Others, and those of other architectures, read padded batches.
+PACKABLE = ("llama", "mistral", "qwen2", "qwen3", "gemma", "gemma3_text", "smollm3", "phi3")
+
+
+def packed_attention(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    packed: Packed | None = None,
+    **options: Any,
+) -> tuple[torch.Tensor, None]:
+    """Attention of each token to what its own row holds before it; without a layout, transformers' SDPA attention.
+
+    Args:
+        query: [1, query heads, tokens, size]; ``key`` and ``value``: [1, heads, tokens, size].
+
+    Returns:
+        [1, tokens, query heads, size].
+    """
+    if packed is None:
+        plain: tuple[torch.Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return plain
+    rule = _Rule(**{name: value for name, value in options.items() if name in _Rule.__dataclass_fields__})
+    layer: Any = module.layer_idx
+    if packed.keep is not None:
+        packed.keep.append((key, value))
+    # Tokens first; query heads that share a key head side by side.
+    q = query[0].unflatten(0, (key.shape[1], -1)).permute(2, 0, 1, 3)
+    k, v = key[0].transpose(0, 1), value[0].transpose(0, 1)
+    positions = packed.position_ids[0]
+    above = (k[:0], v[:0])
+    if packed.memory is not None:
+        above = (packed.memory[layer][0][0].transpose(0, 1), packed.memory[layer][1][0].transpose(0, 1))
+    parts = []
+    if packed.prefix:
+        first = slice(0, packed.prefix)
+        causal = torch.ones(1, packed.prefix, packed.prefix, dtype=torch.bool, device=q.device).tril()
+        parts.append(
+            _attend(q[None, first], k[None, first], v[None, first], above, causal, positions[None, first], rule)
+        )
+        above = (torch.cat([above[0], k[first]]), torch.cat([above[1], v[first]]))
+    trees = packed.trees
+    parts.append(_attend(q[trees], k[trees], v[trees], above, packed.mask, positions[trees], rule)[packed.slots])
+    return torch.cat(parts).flatten(1, 2)[None], None
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """How a layer turns products of queries and keys into weights."""
+
+    scaling: float
+    dropout: float = 0.0
+    sliding_window: int | None = None
+
+
+def _attend(
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    above: tuple[torch.Tensor, torch.Tensor],
+    mask: torch.Tensor,
+    positions: torch.Tensor,
+    rule: _Rule,
+) -> torch.Tensor:
+    """Attention inside each tree where ``mask`` allows it, and to all tokens above the trees.
+
+    Plain matrix products instead of a fused kernel: what is above is read once for all trees and not once for each,
+    and on a CPU they are faster in bfloat16 than torch's kernel.
+
+    Args:
+        q: [trees, longest, heads, queries a head, size]; ``k`` and ``v``: [trees, longest, heads, size].
+        above: keys and values, [tokens above, heads, size], at positions from 0.
+        mask: [trees, longest, longest], true where the first token attends to the second.
+        positions: [trees, longest].
+
+    Returns:
+        [trees * longest, heads, queries a head, size].
+    """
+    trees, longest, heads, groups, size = q.shape
+    rows = q.permute(2, 0, 3, 1, 4).reshape(heads, trees * groups * longest, size)
+    k_above, v_above = above[0].permute(1, 2, 0), above[1].transpose(0, 1)
+    k_inside = k.permute(2, 0, 3, 1).reshape(heads * trees, size, longest)
+    v_inside = v.permute(2, 0, 1, 3).reshape(heads * trees, longest, -1)
+    inside = _products(rows.view(heads * trees, groups * longest, size), k_inside, rule)
+    inside = _masked(inside.view(heads, trees, groups, longest, longest), mask, positions, positions, rule)
+    scores = inside.view(heads, trees * groups * longest, longest)
+    if count := k_above.shape[-1]:
+        outside = _products(rows, k_above, rule)
+        if rule.sliding_window is not None:
+            everywhere = torch.ones(1, 1, 1, dtype=torch.bool, device=q.device)
+            places = torch.arange(count, device=q.device)[None]
+            outside = outside.view(heads, trees, groups, longest, count)
+            outside = _masked(outside, everywhere, positions, places, rule).view(heads, -1, count)
+        scores = torch.cat([outside, scores], dim=-1)
+    weights = F.dropout(scores.softmax(dim=-1), rule.dropout)
+    found = torch.bmm(weights[..., count:].reshape(heads * trees, groups * longest, longest), v_inside)
+    found = found.view(heads, trees * groups * longest, -1)
+    if count:
+        found = torch.baddbmm(found, weights[..., :count], v_above)
+    return found.view(heads, trees, groups, longest, -1).permute(1, 3, 0, 2, 4).flatten(0, 1)
+
+
+def _products(q: torch.Tensor, k: torch.Tensor, rule: _Rule) -> torch.Tensor:
+    return torch.baddbmm(q.new_empty(1, 1, 1), q, k, beta=0, alpha=rule.scaling)
+
+
+def _masked(
+    scores: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, rule: _Rule
+) -> torch.Tensor:
+    """Scores [heads, trees, groups, longest, columns], minus infinity where a token does not attend to another."""
+    if rule.sliding_window is not None:
+        mask = mask & (rows[:, :, None] - columns[:, None, :] < rule.sliding_window)
+    return scores.masked_fill_(~mask[None, :, None], float("-inf"))
+
+
+def uses_packed_attention(model: torch.nn.Module) -> bool:
+    """Whether a model takes packed batches."""
+    config: Any = model.config
+    return bool(config._attn_implementation == IMPLEMENTATION)
+
+
+AttentionInterface.register(IMPLEMENTATION, packed_attention)
+AttentionMaskInterface.register(IMPLEMENTATION, sdpa_mask)
