@@ -53,7 +53,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
 def config(tmp_path_factory: pytest.TempPathFactory) -> EcomScriptConfig:
     """An evaluation of 48 records by a bag of words, which needs no model; it has ended."""
     folder = tmp_path_factory.mktemp("report")
-    train = [row(k) | {"id": f"t{k}", "goal": f"train {k}", "group": f"t{k}"} for k in range(100, 130)]
+    train = [row(k) | {"id": f"t{k}", "goal": f"train {k}", "group": f"t{k}"} for k in range(100, 400)]
     made = EcomScriptConfig(
         judgment="step_product",
         data=write(folder / "test.jsonl", [row(k) for k in range(48)]),
