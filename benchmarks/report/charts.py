@@ -26,12 +26,16 @@ from benchmarks.report.svg import (
 )
 
 SERIES = 6  # colours of the style sheet; the seventh series has the first's again
+MOST_DOTS = 40  # points of a line that are drawn one by one
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Series:
-    """A named line through points (x, y), with the ends of each point's interval in ``band`` if they are known."""
+    """A named line through points (x, y), with the ends of each point's interval in ``band`` if they are known.
+
+    Points whose y is not finite are left out.
+    """
 
     name: str
     points: Sequence[Point]
@@ -168,10 +172,11 @@ def _colour(k: int) -> str:
 
 
 def _line(k: int, one: Series, across: Scale, up: Scale) -> Markup:
-    places = [(across(x), up(y)) for x, y in one.points]
+    points = [(x, y) for x, y in one.points if math.isfinite(y)]
+    places = [(across(x), up(y)) for x, y in points]
     dots: list[Markup] = []
-    if len(places) <= 40:
-        told = zip(places, one.points, strict=True)
+    if len(places) <= MOST_DOTS:
+        told = zip(places, points, strict=True)
         dots = [_dot(px, py, f"{one.name}: {x:g}, {number(y)}") for (px, py), (x, y) in told]
     return tag("g", tag("path", d=path(places), class_="line") if places else None, *dots, class_=_colour(k))
 
@@ -207,7 +212,7 @@ def _bar(bar: Bar, across: Scale, top: float, row: float, room: float, digits: i
     return tag(
         "g",
         tag("title", said),
-        label(room - 8, middle + 4, cut(bar.name, room - 10), "end", "name"),
+        label(room - 8, middle + 4, cut(bar.name, room - 9), "end", "name"),
         tag("rect", x=min(zero, end), y=top + 6, width=abs(end - zero), height=row - 12, class_="bar"),
         *whisker,
         label(WIDTH, middle + 4, number(bar.value, digits), "end", "figure"),

@@ -19,7 +19,8 @@ def tag(name: str, /, *content: Content, **attributes: Content | bool) -> Markup
     An attribute's underscores become hyphens and one at its end goes (``class_``). True is an attribute without a
     value, False and None are no attribute; floats are written with at most two decimals.
     """
-    said = Markup("").join(_attribute(key, value) for key, value in attributes.items() if value not in (None, False))
+    given = {key: value for key, value in attributes.items() if value is not None and value is not False}  # 0 is given
+    said = Markup("").join(_attribute(key, value) for key, value in given.items())
     if name in VOID:
         return Markup(f"<{name}{said}>")
     return Markup(f"<{name}{said}>{joined(content)}</{name}>")
@@ -56,6 +57,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 
 
 def count(value: int) -> str:
+    """A whole number with its thousands apart."""
     return f"{value:,}"
 
 

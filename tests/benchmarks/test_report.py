@@ -64,6 +64,7 @@ def test_text_is_escaped_and_markup_is_not() -> None:
     assert tag("a", href='"><script>', class_="x", aria_label="y", hidden=True, open=False, title=None) == (
         '<a href="&#34;&gt;&lt;script&gt;" class="x" aria-label="y" hidden></a>'
     )
+    assert tag("td", tabindex=0) == '<td tabindex="0"></td>'
     assert tag("rect", x=1.0, y=-0.001, width=33.3333, height=10) == (
         '<rect x="1" y="0" width="33.33" height="10"></rect>'
     )
@@ -139,6 +140,12 @@ def test_lines_bands_and_marks_lie_where_their_values_are() -> None:
     middle = (left + 406) / 2
     assert f'd="M{middle:.1f} 200.0L{middle:.1f} 14.0" class="mark"' in chart
     assert re.findall(r"<li>.*?</svg>(.*?)</li>", chart) == ["a", "b &amp; c"]
+
+
+def test_points_that_are_no_numbers_are_left_out() -> None:
+    chart = line_chart("loss", [Series("a", [(0, 1.0), (1, float("nan")), (2, 2.0)])], Axis(), Axis())
+    assert "nan" not in chart
+    assert len(Elements(chart).all("circle")) == 2
 
 
 def test_a_bar_is_as_long_as_its_value() -> None:
