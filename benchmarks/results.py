@@ -21,10 +21,14 @@ SETS = ("predictions", "validation")
 
 
 class EvaluationFolder:
-    """The folder of one evaluation, known by its ``identity``: everything that fixes the predictions."""
+    """The folder of one evaluation, known by its ``identity``: everything that fixes the predictions.
 
-    def __init__(self, path: Path, identity: Mapping[str, Any]) -> None:
-        self.path = path
+    Args:
+        sets: names of the sets of answers that it may hold, as patterns.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, Any], sets: Sequence[str] = SETS) -> None:
+        self.path, self.sets = path, sets
         self.identity: dict[str, Any] = json.loads(to_json(identity))
 
     def refuse_other(self, overwrite: bool = False) -> None:
@@ -57,10 +61,12 @@ class EvaluationFolder:
 
     def clear(self) -> None:
         """Remove an earlier evaluation's files, and nothing else that may lie in the folder."""
-        for name in SETS:
-            shutil.rmtree(self.path / f"{name}.parts", ignore_errors=True)
-        for name in (*(f"{name}.jsonl" for name in SETS), REPORT, RESULTS, IDENTITY):
-            (self.path / name).unlink(missing_ok=True)
+        for pattern in self.sets:
+            for parts in self.path.glob(f"{pattern}.parts"):
+                shutil.rmtree(parts, ignore_errors=True)
+        for pattern in (*(f"{name}.jsonl" for name in self.sets), REPORT, RESULTS, IDENTITY):
+            for path in self.path.glob(pattern):
+                path.unlink()
 
     def write_results(self, results: Mapping[str, Any]) -> None:
         write_text(self.path / RESULTS, to_json(results))

@@ -254,5 +254,8 @@ def _unlike_own(model: PreTrainedModel) -> str | None:
         found = next_logits(model, store, [ids[-1:]], [len(ids) - 1])[0]
     except (AttributeError, TypeError, ValueError) as error:
         return str(error)
-    # A wrong mask or scale moves logits by about their own spread; rounding in 16 bits by some hundredths of it.
-    return None if (found - expected).abs().max() < 0.1 * expected.std() else "its own attention gives other numbers"
+    # Another mask or scale moves logits by about as much as they spread. Rounding in 16 bits moves SmolLM2's by up to
+    # a twelfth of that (root mean square), whichever of transformers' attentions it is compared with.
+    allowed = 0.01 if model.dtype == torch.float32 else 0.25
+    moved = (found - expected).square().mean().sqrt() / expected.std()
+    return None if moved < allowed else "its own attention gives other numbers"

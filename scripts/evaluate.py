@@ -23,7 +23,17 @@ def ecomscript(arguments: Sequence[str]) -> None:
         evaluate(config)
 
 
-BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {"ecomscript": ecomscript}
+def ecomqa(arguments: Sequence[str]) -> None:
+    """ChineseEcomQA: ten sub-concepts, answered by a checkpoint or a served model, graded by rules and judges."""
+    from benchmarks.ecomqa.config import EcomQAConfig
+    from benchmarks.ecomqa.run import evaluate
+
+    config = parse(EcomQAConfig, arguments, doc=str(ecomqa.__doc__))
+    with one_of_many():
+        evaluate(config)
+
+
+BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {"ecomscript": ecomscript, "ecomqa": ecomqa}
 
 
 def main() -> None:

@@ -1,0 +1,74 @@
+"""How questions are put to a model, and what does not fit it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from benchmarks.completions import Line, Work
+from benchmarks.ecomqa.data import Question
+from models.generation import Chat, Generator, SamplingSettings, chat
+
+TooLong = Literal["refuse", "no_shots", "not_attempted"]
+UNASKED = "too_long"  # the ``finish`` of a question that was not asked
+# With what the next question of an instruction's examples begins: where a model without a chat template, which goes on
+# in the examples' manner, has ended its answer.
+NEXT_QUESTION = tuple(
+    f"***{marker}***" for marker in ("query", "问题", "电商网页", "商品标题", "用户评论", "个性化偏好")
+)
+_SHOTS = re.compile(r"\n?#{2,}\s*以下是一些示例[:：]?\n.*?(?=\n说明[:：]|\n让我们开始吧|\Z)", re.DOTALL)
+
+
+def without_shots(system_prompt: str) -> str:
+    """An instruction without its solved examples; what stands behind them stays. A cut-off example goes with them."""
+    return _SHOTS.sub("", system_prompt)
+
+
+def question_chat(question: Question, shots: bool = True) -> Chat:
+    """The question as it is put: its own instruction as system turn, its prompt as the user's."""
+    return chat(question.prompt, question.system_prompt if shots else without_shots(question.system_prompt))
+
+
+def stop_texts(stop: str | None, facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The texts that end an answer: those given (commas between), else what suits the generator with these facts."""
+    if stop is not None:
+        return tuple(filter(None, stop.split(",")))
+    return NEXT_QUESTION if facts.get("template") == "none" else ()
+
+
+def fit(
+    questions: Sequence[Question], shots: bool, generator: Generator, settings: SamplingSettings, too_long: TooLong
+) -> Work:
+    """The chats of those questions that fit the generator, by id; the others are settled.
+
+    Raises ValueError where some do not fit and ``too_long`` is refuse.
+    """
+    chats = {question.id: question_chat(question, shots) for question in questions}
+    room = None if generator.context is None else generator.context - settings.max_tokens
+    over = _over(chats, room, generator)
+    if over and too_long == "refuse":
+        worst = max(over, key=lambda one: over[one])
+        raise ValueError(
+            f"{len(over)} of {len(questions)} questions do not fit the {generator.context} tokens of {generator.name} "
+            f"together with {settings.max_tokens} for the answer, the longest ({worst}) with {over[worst]}; give "
+            "--too_long no_shots (ask those without their examples), --too_long not_attempted, or fewer --max_tokens"
+        )
+    notes: dict[str, Line] = {}
+    if over and too_long == "no_shots":
+        shorter = {question.id: question_chat(question, False) for question in questions if question.id in over}
+        over = _over(shorter, room, generator)
+        chats.update(shorter)
+        notes = {one: {"shots": False} for one in shorter if one not in over}
+    settled = {
+        one: {"text": "", "tokens": 0, "prompt_tokens": tokens, "finish": UNASKED} for one, tokens in over.items()
+    }
+    return Work({one: asked for one, asked in chats.items() if one not in over}, settled, notes)
+
+
+def _over(chats: Mapping[str, Chat], room: int | None, generator: Generator) -> dict[str, int]:
+    """Tokens of the prompts that have more than ``room``."""
+    lengths = None if room is None else generator.prompt_tokens(list(chats.values()))
+    if lengths is None or room is None:
+        return {}
+    return {one: length for one, length in zip(chats, lengths, strict=True) if length > room}

@@ -1,0 +1,134 @@
+"""The configuration of an evaluation: every field is a flag and a YAML key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from benchmarks.ecomqa import calibration, rag
+from benchmarks.ecomqa.answering import TooLong
+from benchmarks.ecomqa.data import SAMPLE, Repeated
+from benchmarks.ecomqa.grading import Split, Unparsed
+from benchmarks.ecomqa.panel import Asked
+from benchmarks.ecomqa.retrieval import Method
+from models.backbone import Dtype, Quantization
+
+
+@dataclass(frozen=True)
+class GradingConfig:
+    """How the judges grade.
+
+    Attributes:
+        prompts: prompts of the judges (standard, examples, reasoned), with commas between; each model judges under
+            each. Empty is all three for a single model, else standard, so that there are three votes either way.
+        panel: all (models vote on every answer, so that their agreement with the rules is known) or open (only where
+            they decide).
+        split: the grade where no grade has more than half of the votes: wrong, not_attempted, correct, or first (the
+            judge named first decides).
+        unparsed: what a vote that cannot be read counts as: ignore, wrong or not_attempted.
+        max_tokens: tokens a judge may write; None is 16, or 200 under ``reasoned``. Judges that reason need more.
+    """
+
+    prompts: str = ""
+    panel: Asked = "all"
+    split: Split = "wrong"
+    unparsed: Unparsed = "ignore"
+    max_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class ConfidenceConfig:
+    """Calibration: the questions are asked again, with a request to state a confidence from 0 to 100.
+
+    Attributes:
+        tasks: sub-concepts, with commas between.
+    """
+
+    ask: bool = False
+    tasks: str = ",".join(calibration.TASKS)
+    bins: int = 10
+
+
+@dataclass(frozen=True)
+class RagConfig:
+    """Retrieval: the questions are asked again, with passages in the prompt.
+
+    Attributes:
+        corpus: a folder or file of texts (txt, jsonl), or sample; None retrieves nothing.
+        method: bm25, dense (sentence embeddings), or both.
+        encoder: the checkpoint that embeds.
+        tasks: sub-concepts, with commas between.
+        passages: passages a question at most.
+        tokens: tokens of a question's passages at most.
+    """
+
+    corpus: str | None = None
+    method: Method = "bm25"
+    encoder: str = "minilm"
+    tasks: str = ",".join(rag.TASKS)
+    passages: int = rag.PASSAGES
+    tokens: int = rag.TOKENS
+
+
+@dataclass(frozen=True)
+class EcomQAConfig:
+    """An evaluation on ChineseEcomQA, or on a set of one's own in its format.
+
+    Attributes:
+        data: a JSONL file of system_prompt, prompt, gt, task (the released one, say), or sample.
+        checkpoint: a packaged name (smollm2-135m), a folder, a hub id (org/name[@revision]), or a served model
+            (http://host:port/v1#model). May be left out where the adapter names its backbone.
+        adapter: a folder with a LoRA adapter.
+        judges: names with commas between: checkpoints, http://host:port/v1#model, and rules. ``rules`` grades answers
+            of a closed form without a model; models beside it grade the rest. Without ``rules`` the models grade all.
+        tasks: sub-concepts to ask, with commas between (CC,BC); empty is all.
+        limit: ask at most so many questions of each sub-concept, the first ones.
+        repeated: a question asked twice with different references becomes one that accepts both (merge), or stays as
+            released (keep).
+        shots: leave the solved examples in the instructions (--no_shots takes them out).
+        too_long: what happens to a question that does not fit the model together with max_tokens: refuse (the run),
+            no_shots (ask it without the examples), or not_attempted. What still does not fit is not attempted.
+        max_tokens: tokens of an answer at most, its reasoning included: give reasoning models thousands.
+        temperature, top_p: how answers are drawn; 0 is greedy.
+        stop: texts that end an answer, with commas between; None is the next question's markers for a model without a
+            chat template, and nothing otherwise.
+        thinking: switch a chat template's reasoning on or off; None leaves it to the template.
+        behaviour: sort reasoning traces into the four thinking behaviours, by the vote of the model judges.
+        rows: answers that a local model writes side by side; None is 32 on a CPU, 128 elsewhere.
+        concurrency: requests that a server gets at once.
+        compare: the folder of another evaluation of the same questions, for a paired comparison.
+        seed: draws answers (with a temperature) and the bootstrap's resamples.
+        resamples: bootstrap resamples.
+        threads: CPU threads a process; None shares the machine's cores among the processes on it.
+        out: the results' folder; None is results/ecomqa/<model>. What was stopped goes on there.
+        overwrite: forget what is there and start anew.
+    """
+
+    data: str = SAMPLE
+    checkpoint: str | None = None
+    adapter: str | None = None
+    judges: str = "rules"
+    tasks: str = ""
+    limit: int | None = None
+    repeated: Repeated = "merge"
+    shots: bool = True
+    too_long: TooLong = "refuse"
+    max_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    stop: str | None = None
+    thinking: bool | None = None
+    behaviour: bool = False
+    grading: GradingConfig = field(default_factory=GradingConfig)
+    confidence: ConfidenceConfig = field(default_factory=ConfidenceConfig)
+    rag: RagConfig = field(default_factory=RagConfig)
+    dtype: Dtype = "auto"
+    quantization: Quantization = "none"
+    trust_remote_code: bool = False
+    rows: int | None = None
+    concurrency: int | None = None
+    compare: str | None = None
+    seed: int = 0
+    resamples: int = 10_000
+    threads: int | None = None
+    out: str | None = None
+    overwrite: bool = False

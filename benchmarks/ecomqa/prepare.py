@@ -1,0 +1,107 @@
+"""From a configuration to what will be done: which questions, who answers, who judges. No weights are read here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.ecomqa.answering import stop_texts
+from benchmarks.ecomqa.config import EcomQAConfig
+from benchmarks.ecomqa.corpus import Passage, corpus_fingerprint, read_corpus
+from benchmarks.ecomqa.data import SUB_CONCEPTS, Question, read_questions
+from benchmarks.ecomqa.panel import RULES, Member, digest, make_panel, names_of
+from models.backbone import LoadSettings
+from models.generation import Found, SamplingSettings, find_generator
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a configuration comes to.
+
+    Attributes:
+        subject: who answers, under ``settings``.
+        panel: the model judges; ``rules``: whether rules are among the judges.
+        passages: what is retrieved from; empty without retrieval.
+        view: what fixes the results beside the answers.
+    """
+
+    config: EcomQAConfig
+    questions: list[Question]
+    subject: Found
+    settings: SamplingSettings
+    panel: list[Member]
+    rules: bool
+    passages: list[Passage]
+
+    @property
+    def view(self) -> dict[str, Any]:
+        config = self.config
+        return {
+            "judges": {RULES: self.rules, "models": [digest(member.facts) for member in self.panel]},
+            "grading": asdict(config.grading),
+            "behaviour": config.behaviour,
+            "confidence": asdict(config.confidence),
+            "rag": {**asdict(config.rag), "corpus": self.passages and corpus_fingerprint(self.passages)},
+            "compare": config.compare and Path(config.compare).name,
+            "resamples": config.resamples,
+        }
+
+
+def prepare(config: EcomQAConfig, device: torch.device) -> Plan:
+    """Read the questions and the corpus, and find everybody. Raises ValueError or FileNotFoundError in words."""
+
+    def find(reference: str, adapter: str | None = None) -> Found:
+        settings = LoadSettings(
+            dtype=config.dtype, quantization=config.quantization, trust_remote_code=config.trust_remote_code
+        )
+        return find_generator(reference, adapter, settings, config.rows, device, config.concurrency)
+
+    subject = find(config.checkpoint or "", config.adapter)
+    named = names_of(config.judges)
+    if not named:
+        raise ValueError("nobody grades: give --judges rules, or model judges")
+    panel = make_panel(
+        [find(name) for name in named if name != RULES], config.grading.prompts, config.grading.max_tokens
+    )
+    if config.behaviour and not panel:
+        raise ValueError("behaviour: thinking is sorted by model judges; name some with --judges")
+    settings = SamplingSettings(
+        max_tokens=config.max_tokens,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        stop=stop_texts(config.stop, subject.facts),
+        seed=config.seed,
+        thinking=config.thinking,
+    )
+    questions = chosen(read_questions(config.data, config.repeated), config)
+    passages = read_corpus(config.rag.corpus) if config.rag.corpus else []
+    return Plan(config, questions, subject, settings, panel, RULES in named, passages)
+
+
+def chosen(questions: Sequence[Question], config: EcomQAConfig) -> list[Question]:
+    """The questions of the sub-concepts asked for, at most ``limit`` of each, in the order of the paper's table.
+
+    Raises ValueError where none is left.
+    """
+    wanted = sub_concepts(config.tasks, "tasks") or list(SUB_CONCEPTS)
+    found = [question for task in wanted for question in of_tasks(questions, [task])[: config.limit]]
+    if not found:
+        raise ValueError(f"{config.data}: no question of {', '.join(wanted)} is there; choose other --tasks")
+    return found
+
+
+def of_tasks(questions: Sequence[Question], tasks: Sequence[str]) -> list[Question]:
+    """The questions of some sub-concepts."""
+    return [question for question in questions if question.task in tasks]
+
+
+def sub_concepts(text: str, field: str) -> list[str]:
+    """Codes with commas between. Raises ValueError for one that is not there."""
+    names = [name.upper() for name in names_of(text)]
+    if unknown := [name for name in names if name not in SUB_CONCEPTS]:
+        raise ValueError(f"{field}: {unknown[0]!r} is no sub-concept; there are {', '.join(SUB_CONCEPTS)}")
+    return names
