@@ -57,7 +57,12 @@ def augment(
 
 def search_text(question: Question) -> str:
     """What is searched for: the question without its markers and answer cue."""
-    return " ".join(_MARKER.sub(" ", question.prompt).split())
+    return without_markers(question.prompt)
+
+
+def without_markers(prompt: str) -> str:
+    """A question's text on one line, without its markers and answer cue."""
+    return " ".join(_MARKER.sub(" ", prompt).split())
 
 
 def within(passages: Sequence[Passage], tokens: Sequence[int], budget: int) -> list[Passage]:

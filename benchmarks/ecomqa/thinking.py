@@ -21,6 +21,7 @@ BEHAVIOURS = {
     "C": "reflection turns right into wrong",
     "D": "keeps reflecting, no confident answer",
 }
+SHORT = {"A": "A confirms", "B": "B repairs", "C": "C spoils", "D": "D stays unsure"}
 # Characters of a trace that a judge reads: some 6,000 tokens; of longer ones the beginning and the end.
 LONGEST = 8000
 # Characters of a text that is taken for a bare letter; in a longer one an "A" may be a word.

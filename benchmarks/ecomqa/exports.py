@@ -1,0 +1,58 @@
+"""Results for other programs and for a README: a CSV row that tables can be made of, and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+
+from benchmarks.ecomqa.data import SUB_CONCEPTS
+from benchmarks.report.markup import number
+
+Results = Mapping[str, Any]
+
+
+def scores_csv(results: Results) -> str:
+    """One row in the form of the published table: model, average, and the accuracy of each sub-concept, in percent.
+
+    A sub-concept that was not asked is empty.
+    """
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["model", "average", *SUB_CONCEPTS])
+    own = results["sub_concepts"]
+    scores = [f"{own[task]['accuracy']['value']:.2f}" if task in own else "" for task in SUB_CONCEPTS]
+    table.writerow([results["subject"]["name"], f"{results['average']['value']:.2f}", *scores])
+    return text.getvalue()
+
+
+def markdown(results: Results) -> str:
+    """The main table, and under it how it came about."""
+    head = ["sub-concept", "n", "accuracy [95 %]", "constant answer", "attempted", "given attempted", "F"]
+    rows = [
+        _row(f"{task} {own['name']}", own, own["baseline"]["accuracy"]) for task, own in results["sub_concepts"].items()
+    ]
+    mean = "unweighted mean" if results["complete"] else f"unweighted mean of {len(results['sub_concepts'])}"
+    everything = {**results["all"], "accuracy": results["average"]}
+    rows.append([f"**{cell}**" for cell in _row(mean, everything, results["baseline"])])
+    lines = [_line(head), _line(["---", *["---:"] * (len(head) - 1)]), *map(_line, rows)]
+    return "\n".join([*lines, "", _how(results), ""])
+
+
+def _row(name: str, own: Results, baseline: float) -> list[str]:
+    accuracy = own["accuracy"]
+    ends = f"{number(accuracy['value'], 1)} [{number(accuracy['low'], 1)}, {number(accuracy['high'], 1)}]"
+    shares = (baseline, own["attempted"], own["given_attempted"], own["f"])
+    return [name, str(own["n"]), ends, *(number(value, 1) for value in shares)]
+
+
+def _line(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _how(results: Results) -> str:
+    grading = results["grading"]
+    by = ", ".join(f"{who.replace('_', ' ')} {count}" for who, count in grading["by"].items())
+    judges = f" Judges: {', '.join(grading['judges'])}." if grading["judges"] else ""
+    return f"{results['subject']['name']} on {results['data']['reference']}, in percent. Graded by: {by}.{judges}"

@@ -1,0 +1,245 @@
+"""The report of a whole run by a scripted model: what it says, what it links, what other programs get of it."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_chat import Scripted
+
+from benchmarks.ecomqa import prepare
+from benchmarks.ecomqa.config import ConfidenceConfig, EcomQAConfig, RagConfig
+from benchmarks.ecomqa.data import SUB_CONCEPTS, read_questions
+from benchmarks.ecomqa.exports import markdown, scores_csv
+from benchmarks.ecomqa.pictures import CHINESE, confidence_bins, task_radar
+from benchmarks.ecomqa.ranks import read_scores
+from benchmarks.ecomqa.report import compares_with_published, report, write_report
+from benchmarks.ecomqa.run import evaluate
+from benchmarks.results import Predictions
+from models.generation import Chat, Found
+
+QUESTIONS = {question.prompt: question for question in read_questions("sample")}
+EVIL = "<script>alert(1)</script>"
+
+
+def chance(text: str) -> float:
+    """A number from 0 to 1 that depends on a text alone."""
+    return int(hashlib.sha256(text.encode()).hexdigest()[:8], 16) / 0xFFFFFFFF
+
+
+def answer(chat: Chat) -> str:
+    """Thinks, and is right in about half of the questions; surer where it is right; better with passages."""
+    prompt = chat.messages[-1].content
+    question = next(one for text, one in QUESTIONS.items() if prompt.endswith(text))
+    luck = chance(question.id)
+    right = luck < (0.8 if "检索到的资料" in prompt else 0.5)
+    said = question.gt if right else "不知道" if luck > 0.9 else f"别的答案{EVIL}"
+    thought = f"<think>先想一想{question.task}，再确认。</think>" if luck < 0.7 else ""
+    asked = "置信度" in chat.messages[0].content
+    return f"{thought}{said}" + (f"\n置信度：{int(60 + 40 * luck)}" if asked else "")
+
+
+def judge(chat: Chat) -> str:
+    """Grades by comparing, now and then unreadably; sorts traces by chance."""
+    text = chat.messages[-1].content
+    if "【思考过程】" in text:
+        return f"行为：{'AABC'[int(3.99 * chance(text))]}"
+    if chance(chat.messages[0].content + text) > 0.95:
+        return "看情况"
+    reference, said = (text.split(f"【{part}】\n", 1)[1].split("\n\n【")[0] for part in ("标准答案", "模型回答"))
+    return "A" if reference.split("（即")[0] in said else "C" if "不知道" in said else "B"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = {"subject": Scripted(answer, "思考者"), "judge": Scripted(judge, "judge")}
+
+    def find(reference: str, *_: Any) -> Found:
+        one = made[reference]
+        return Found(one.name, one.facts, lambda: one)
+
+    out = tmp_path_factory.mktemp("run") / "out"
+    config = EcomQAConfig(
+        checkpoint="subject",
+        judges="rules,judge",
+        behaviour=True,
+        confidence=ConfidenceConfig(ask=True),
+        rag=RagConfig(corpus="sample"),
+        resamples=200,
+        threads=1,
+        out=str(out),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prepare, "find_generator", find)
+        evaluate(config)
+    write_report(out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def html(folder: Path) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    return found
+
+
+def listed(html: str) -> dict[str, Any]:
+    """The data of the list of answers."""
+    (found,) = re.findall(r'<script type="application/json">(.+?)</script>', html)
+    data: dict[str, Any] = json.loads(found)
+    return data
+
+
+def test_every_section_of_a_whole_run_is_there(html: str) -> None:
+    sections = re.findall(r'<section id="([\w-]+)"', html)
+    assert sections == [
+        "sub-concepts",
+        "pictures",
+        "calibration",
+        "retrieval",
+        "thinking",
+        "grading",
+        "examples",
+        "answers",
+        "facts",
+    ]
+
+
+def test_the_page_needs_nothing_else(html: str) -> None:
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//|@import|url\(", html)
+
+
+def test_what_a_model_wrote_stays_text(html: str) -> None:
+    assert EVIL not in html
+    assert any("别的答案<script>" in text for row in listed(html)["rows"] for _, text in row[2])
+
+
+def test_pictures_carry_chinese_labels(html: str) -> None:
+    drawn = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
+    radar = next(one for one in drawn if "Accuracy by sub-concept" in one and "ring" in one)
+    assert all(f"{name} {task}" in radar for task, name in CHINESE.items())
+    bars = next(one for one in drawn if "Accuracy by sub-concept" in one and "ring" not in one)
+    assert all(name in bars for name in CHINESE.values())
+
+
+def test_figures_are_those_of_the_results(html: str, results: dict[str, Any]) -> None:
+    for own in results["sub_concepts"].values():
+        assert f">{own['accuracy']['value']:.1f} <" in html
+    assert f"{results['average']['value']:.1f} %" in html
+    for gain in results["rag"]["gain"].values():
+        assert f">{gain['absolute']:+.1f}<" in html
+    assert f"error {results['confidence']['calibration']['all']['ece']:.1f} points" in html
+
+
+def test_the_list_holds_every_answer_in_every_way_of_asking(html: str, folder: Path) -> None:
+    data = listed(html)
+    written = {name: Predictions(folder, name).read() for name in ("predictions", "predictions-confidence")}
+    retrieved = Predictions(folder, "predictions-rag").read()
+    assert len(data["rows"]) == sum(map(len, written.values())) + len(retrieved)
+    keys = [one["key"] for one in data["fields"]]
+    asked = [row[1][keys.index("asked")] for row in data["rows"]]
+    assert asked.count("with passages") == len(retrieved) > 0
+    bodies = [dict(row[2]) for row in data["rows"] if row[1][keys.index("asked")] == "with passages"]
+    assert all(re.match(r"p\d\d", body["Retrieved"]) for body in bodies)
+    assert {name for row in data["rows"] for name, _ in row[2]} >= {"Question", "Reference", "Reasoning", "Judges"}
+
+
+def test_a_count_of_wrong_answers_leads_to_them(html: str) -> None:
+    """A link names values that the list's filters have."""
+    data = listed(html)
+    values = {field["key"]: {row[1][k] for row in data["rows"]} for k, field in enumerate(data["fields"])}
+    links = re.findall(r'href="#list\?([^"]+)"', html)
+    assert links
+    for link in links:
+        wanted = dict(pair.split("=") for pair in link.replace("&amp;", "&").split("&"))
+        assert wanted["grade"] == "Wrong" and wanted["grade"] in values["grade"]
+        assert set(wanted) <= set(values)
+
+
+def test_each_grade_has_examples_of_several_sub_concepts(html: str) -> None:
+    (section,) = re.findall(r'<section id="examples".*?</section>', html, re.DOTALL)
+    for grade in ("Correct", "Wrong", "Not attempted"):
+        (part,) = re.findall(rf"<h3>{grade}</h3>(.*?)</ol>", section, re.DOTALL)
+        assert 1 <= part.count("<li>") <= 4
+    (right,) = re.findall(r"<h3>Correct</h3>(.*?)</ol>", section, re.DOTALL)
+    assert len(set(re.findall(r"<b>([^<]+ [A-Z]+)</b>", right))) == 4
+
+
+def test_other_programs_get_a_table(folder: Path, results: dict[str, Any]) -> None:
+    (row,) = csv.DictReader((folder / "scores.csv").read_text(encoding="utf-8").splitlines())
+    assert list(row) == ["model", "average", *SUB_CONCEPTS] and row["model"] == "思考者"
+    assert float(row["PC"]) == pytest.approx(results["sub_concepts"]["PC"]["accuracy"]["value"], abs=0.005)
+    assert read_scores(str(folder.parent), "PC") == {"思考者": float(row["PC"])}
+
+
+def test_markdown_is_a_table_of_as_many_rows_as_sub_concepts_and_their_mean(folder: Path, results: Any) -> None:
+    lines = (folder / "report.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    assert len(rows) == 2 + 10 + 1 and {row.count("|") for row in rows} == {8}
+    assert rows[-1].startswith("| **unweighted mean** | **148** |")
+    assert "Judges: judge/standard, judge/examples, judge/reasoned." in lines[-1]
+
+
+def test_a_part_of_the_sub_concepts_is_said_to_be_one(results: dict[str, Any]) -> None:
+    part = {**results, "complete": False, "sub_concepts": {"CC": results["sub_concepts"]["CC"]}}
+    assert "unweighted mean of 1" in markdown(part)
+    assert scores_csv(part).splitlines()[1].count(",,") >= 3
+    assert task_radar({"m": {"CC": 50.0, "BC": 50.0}}) is None
+
+
+def test_published_models_stand_beside_the_released_questions_only(html: str, results: dict[str, Any]) -> None:
+    assert not compares_with_published(results) and "DeepSeek-R1</li>" not in html
+    released = {**results, "all": {**results["all"], "n": 1800}}
+    assert compares_with_published(released) and "DeepSeek-R1</li>" in report(released, [])
+
+
+def test_bins_of_confidence_are_counted_back_to_answers() -> None:
+    one = {"low": 90.0, "high": 100.0, "n": 3, "confidence": 95.0, "accuracy": 100 * 2 / 3}
+    empty = {"low": 0.0, "high": 10.0, "n": 0, "confidence": None, "accuracy": None}
+    filled, nothing = confidence_bins({"bins": [one, empty]})
+    assert (filled.count, filled.share, nothing.share) == (3, pytest.approx(2 / 3), None)
+    # Wilson, by its formula: (p + z²/2n ± z sqrt(p (1 - p) / n + z²/4n²)) / (1 + z²/n)
+    n, p, z = 3, 2 / 3, 1.959963984540054
+    middle, half = p + z * z / (2 * n), z * (p * (1 - p) / n + z * z / (4 * n * n)) ** 0.5
+    assert filled.share_low == pytest.approx((middle - half) / (1 + z * z / n))
+    assert filled.share_high == pytest.approx((middle + half) / (1 + z * z / n))
+
+
+def test_an_unfinished_run_has_no_report(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no results\.json; finish the evaluation first"):
+        write_report(tmp_path)
+
+
+def test_a_model_without_traces_is_told_so(results: dict[str, Any]) -> None:
+    html = report({**results, "thinking": {"message": "x: none of its 3 answers holds a trace"}}, [])
+    assert "none of its 3 answers holds a trace" in html
+
+
+def test_a_comparison_is_shown_with_its_interval(results: dict[str, Any]) -> None:
+    found = {
+        "with": "other",
+        "n": 148,
+        "difference": {"value": 4.0, "low": -1.0, "high": 9.0},
+        "first_only": 20,
+        "second_only": 12,
+        "p": 0.215,
+    }
+    html = report({**results, "comparison": found}, [])
+    assert "思考者 less other" in html and "[-1.0, 9.0]" in html and ">0.215<" in html
+
+
+def test_answers_are_named_by_what_they_are_about(html: str) -> None:
+    titles = {row[0] for row in listed(html)["rows"]}
+    assert "羊绒是从哪一种动物身上取得的绒毛？" in titles
+    assert "小户型可以翻下来的床" in titles  # without the candidates
+    assert any(title.startswith("A.徒步头灯;B.婴儿推车") for title in titles)  # without the profile
+    assert not any("检索到的资料" in title for title in titles)  # without the passages
