@@ -81,6 +81,21 @@ def plain(text: str) -> Found:
     return Found(fence.start() if fence else first, calls)
 
 
+def closes_tag(text: str) -> bool:
+    """Whether a text ends with the end of a call in tags."""
+    return text.endswith("</tool_call>")
+
+
+def closes_object(text: str) -> bool:
+    """Whether a text ends with a whole JSON object that is a call."""
+    return text.endswith("}") and any(_call(value) is not None for _, value in _objects(text))
+
+
+def goes_on(text: str) -> bool:
+    """For formats of which only the end token says that a turn is over."""
+    return False
+
+
 def _calls(text: str) -> list[Written]:
     """The calls that the JSON objects of a text describe; of broken JSON that has a name, one with the text itself."""
     found = [call for _, value in _objects(text) if (call := _call(value)) is not None]

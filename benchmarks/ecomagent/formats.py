@@ -36,17 +36,18 @@ class ToolFormat:
     """One way of writing calls.
 
     Attributes:
-        ends: texts behind which nothing of a turn matters, as one call is made a turn.
         marks: what a chat template of this format holds.
         find: finds the calls in a text.
+        closed: whether a text, its white space stripped, ends with a call: as one call is made a turn, a model need not
+            write on.
         show: a conversation (OpenAI's messages) as the chat template takes it.
         templated: whether the template itself is given the tools.
     """
 
     name: FormatName
-    ends: tuple[str, ...]
     marks: tuple[str, ...]
     find: Callable[[str], call_text.Found]
+    closed: Callable[[str], bool]
     show: Callable[[Messages, Schemas], Messages]
     templated: bool = True
 
@@ -125,11 +126,11 @@ def _shown_plainly(messages: Messages, schemas: Schemas) -> Messages:
 FORMATS: dict[FormatName, ToolFormat] = {
     form.name: form
     for form in (
-        ToolFormat("mistral", (), ("[TOOL_CALLS]",), call_text.mistral, _shown_to_mistral),
-        ToolFormat("qwen_xml", ("</tool_call>",), ("<function=",), call_text.qwen_xml, _shown),
-        ToolFormat("hermes", ("</tool_call>",), ("<tool_call>",), call_text.hermes, _shown),
-        ToolFormat("llama3", (), ("<|python_tag|>", '"parameters"'), call_text.llama3, _shown),
-        ToolFormat("plain", (), (), call_text.plain, _shown_plainly, templated=False),
+        ToolFormat("mistral", ("[TOOL_CALLS]",), call_text.mistral, call_text.goes_on, _shown_to_mistral),
+        ToolFormat("qwen_xml", ("<function=",), call_text.qwen_xml, call_text.closes_tag, _shown),
+        ToolFormat("hermes", ("<tool_call>",), call_text.hermes, call_text.closes_tag, _shown),
+        ToolFormat("llama3", ("<|python_tag|>", '"parameters"'), call_text.llama3, call_text.goes_on, _shown),
+        ToolFormat("plain", (), call_text.plain, call_text.closes_object, _shown_plainly, templated=False),
     )
 }
 
