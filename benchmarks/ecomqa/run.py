@@ -27,6 +27,7 @@ from benchmarks.ecomqa.grading import VotingRules
 from benchmarks.ecomqa.metrics import compare_runs, percent
 from benchmarks.ecomqa.panel import Vote, digest, votes_on
 from benchmarks.ecomqa.prepare import Plan, prepare
+from benchmarks.ecomqa.report import write_report
 from benchmarks.ecomqa.summary import calibrated, endings, grading, summarise, table
 from benchmarks.ecomqa.thoughts import sort_traces
 from benchmarks.ecomqa.variants import CONFIDENCE, PLAIN, RAG, Variant, plain, with_confidence, with_passages
@@ -67,7 +68,8 @@ def evaluate(config: EcomQAConfig) -> dict[str, Any]:
         console = Console(highlight=False)
         console.width = max(console.width, 100)
         console.print(table(results))
-        say.print(f"{folder.path}: results.json, predictions.jsonl")
+        write_report(folder.path)
+        say.print(f"{folder.path}: report.html, report.md, scores.csv, results.json, predictions.jsonl")
     return results
 
 

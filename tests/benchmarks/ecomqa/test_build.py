@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_chat import Scripted
+from scripted import Scripted
 
 from benchmarks.ecomqa.build import run
 from benchmarks.ecomqa.build.asking import ask, json_in

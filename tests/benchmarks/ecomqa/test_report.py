@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_chat import Scripted
+from scripted import Scripted
 
 from benchmarks.ecomqa import prepare
 from benchmarks.ecomqa.config import ConfidenceConfig, EcomQAConfig, RagConfig
@@ -77,7 +77,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(prepare, "find_generator", find)
         evaluate(config)
-    write_report(out)
     return out
 
 
