@@ -27,7 +27,8 @@ def _to_simplified() -> Any:
 
 
 def normal(text: str, simplify: bool = True) -> str:
-    """A text without differences of width, case, white space beside Chinese, emphasis and punctuation at its ends.
+    """A text without differences of width, case, white space beside Chinese, emphasis and punctuation at its ends
+    (a text of nothing else keeps it).
 
     Args:
         simplify: traditional characters become simplified ones; not where just that is asked (SC).
@@ -35,11 +36,11 @@ def normal(text: str, simplify: bool = True) -> str:
     text = unicodedata.normalize("NFKC", text).casefold()
     if simplify:
         text = _to_simplified().convert(text)
-    text = " ".join(text.replace("*", "").split())
-    text = _BESIDE_CJK.sub("", text).strip(EDGES)
+    whole = " ".join(text.replace("*", "").split())
+    text = _BESIDE_CJK.sub("", whole).strip(EDGES)
     while len(text) > 1 and _BRACKETS.get(text[0]) == text[-1] and text.count(text[0]) == 1:
         text = text[1:-1].strip(EDGES)
-    return text
+    return text or whole
 
 
 def same(a: str, b: str, simplify: bool = True) -> bool:

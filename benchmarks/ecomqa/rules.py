@@ -73,7 +73,8 @@ def rule(question: Question, answer: str, form: Form | None = None) -> Ruling:
 
 def lines_of(answer: str) -> list[str]:
     """The lines of an answer that hold something, without cues."""
-    return [line for line in (without_cue(line) for line in without_cue(answer).splitlines()) if normal(line)]
+    lines = (without_cue(line) for line in without_cue(answer).splitlines())
+    return [line for line in lines if any(map(str.isalnum, line))]
 
 
 def read_names(answer: str, form: Form) -> list[str]:
@@ -141,12 +142,14 @@ def _f1(said: set[str], wanted: set[str]) -> float:
 
 def _text(question: Question, answer: str, simplify: bool) -> Ruling:
     """A text that must be the reference itself: alone, on the first line, in quotes, or behind a colon."""
+    if any(same(without_cue(answer), reference, simplify) for reference in question.references):
+        return Ruling("correct", (question.gt,))
     lines = lines_of(answer)
     if not lines:
         return Ruling("not_attempted")
     quoted = _QUOTED.findall(lines[0])
     tail = re.split(r"[:：]|(?:是|为)(?=[“\"「『])", lines[0])[-1]
-    readings = [without_cue(answer), lines[0], tail, *(quoted if len(quoted) == 1 else [])]
+    readings = [lines[0], tail, *(quoted if len(quoted) == 1 else [])]
     if any(same(reading, reference, simplify) for reading in readings for reference in question.references):
         return Ruling("correct", (question.gt,))
     return Ruling("not_attempted" if REFUSAL.search(normal(lines[0])) else "wrong", (lines[0],))

@@ -182,6 +182,18 @@ def test_a_list_has_an_f1_beside_its_grade(asked: dict[str, Question]) -> None:
     assert rule(asked["IC"], "").f1 is None
 
 
+def test_a_reference_of_marks_alone_is_still_matched(asked: dict[str, Question]) -> None:
+    from dataclasses import replace
+
+    question = replace(asked["AC"], references=("__",))
+    assert [rule(question, answer).grade for answer in ("__", "***答案***：__", "硅胶", "")] == [
+        RIGHT,
+        RIGHT,
+        WRONG,
+        SILENT,
+    ]
+
+
 def test_normal_forms_written_out() -> None:
     assert normal(" 《ＩＰａｄ　Pro》， ") == "ipad pro"
     assert normal("茶 叶 罐") == "茶叶罐"

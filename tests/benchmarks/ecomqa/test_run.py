@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ecomqa_questions import ROWS, rows, write
 from ecomqa_models import Scripted
+from ecomqa_questions import ROWS, rows, write
 
 from benchmarks.ecomqa import prepare, run
 from benchmarks.ecomqa.config import ConfidenceConfig, EcomQAConfig, GradingConfig, RagConfig
