@@ -96,40 +96,55 @@ def _attend(
         [trees * longest, heads, queries a head, size].
     """
     trees, longest, heads, groups, size = q.shape
+    count = len(above[0])
     rows = q.permute(2, 0, 3, 1, 4).reshape(heads, trees * groups * longest, size)
-    k_above, v_above = above[0].permute(1, 2, 0), above[1].transpose(0, 1)
-    k_inside = k.permute(2, 0, 3, 1).reshape(heads * trees, size, longest)
     v_inside = v.permute(2, 0, 1, 3).reshape(heads * trees, longest, -1)
-    inside = _products(rows.view(heads * trees, groups * longest, size), k_inside, rule)
-    inside = _masked(inside.view(heads, trees, groups, longest, longest), mask, positions, positions, rule)
-    scores = inside.view(heads, trees * groups * longest, longest)
-    if count := k_above.shape[-1]:
-        outside = _products(rows, k_above, rule)
-        if rule.sliding_window is not None:
-            everywhere = torch.ones(1, 1, 1, dtype=torch.bool, device=q.device)
-            places = torch.arange(count, device=q.device)[None]
-            outside = outside.view(heads, trees, groups, longest, count)
-            outside = _masked(outside, everywhere, positions, places, rule).view(heads, -1, count)
-        scores = torch.cat([outside, scores], dim=-1)
+    scores = _scores(rows, k.permute(2, 0, 3, 1).reshape(heads * trees, size, longest), above[0], rule)
+    table = scores.view(heads, trees, groups, longest, count + longest)
+    _hide(table[..., count:], mask, positions, positions, rule)
+    if count and rule.sliding_window is not None:
+        everywhere = torch.ones(1, 1, 1, dtype=torch.bool, device=q.device)
+        _hide(table[..., :count], everywhere, positions, torch.arange(count, device=q.device)[None], rule)
     weights = F.dropout(scores.softmax(dim=-1), rule.dropout)
     found = torch.bmm(weights[..., count:].reshape(heads * trees, groups * longest, longest), v_inside)
     found = found.view(heads, trees * groups * longest, -1)
     if count:
-        found = torch.baddbmm(found, weights[..., :count], v_above)
+        found = torch.baddbmm(found, weights[..., :count], above[1].transpose(0, 1))
     return found.view(heads, trees, groups, longest, -1).permute(1, 3, 0, 2, 4).flatten(0, 1)
 
 
-def _products(q: torch.Tensor, k: torch.Tensor, rule: _Rule) -> torch.Tensor:
-    return torch.baddbmm(q.new_empty(1, 1, 1), q, k, beta=0, alpha=rule.scaling)
+def _scores(q: torch.Tensor, inside: torch.Tensor, above: torch.Tensor, rule: _Rule) -> torch.Tensor:
+    """Scaled products of queries and keys: first with the tokens above, then with those of the own tree.
+
+    Args:
+        q: [heads, trees * queries, size].
+        inside: keys, [heads * trees, size, longest].
+        above: keys, [above, heads, size].
+
+    Returns:
+        [heads, trees * queries, above + longest].
+    """
+    heads, queries, size = q.shape
+    count, longest = len(above), inside.shape[-1]
+    own = torch.baddbmm(q.new_empty(1, 1, 1), q.view(len(inside), -1, size), inside, beta=0, alpha=rule.scaling)
+    own = own.view(heads, queries, longest)
+    if not count:
+        return own
+    above = above.permute(1, 2, 0)
+    if torch.is_grad_enabled():
+        others = torch.baddbmm(q.new_empty(1, 1, 1), q, above, beta=0, alpha=rule.scaling)
+        return torch.cat([others, own], dim=-1)
+    table = q.new_empty(heads, queries, count + longest)  # written in place: joining copies the larger part
+    torch.baddbmm(table[..., :count], q, above, beta=0, alpha=rule.scaling, out=table[..., :count])
+    table[..., count:] = own
+    return table
 
 
-def _masked(
-    scores: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, rule: _Rule
-) -> torch.Tensor:
-    """Scores [heads, trees, groups, longest, columns], minus infinity where a token does not attend to another."""
+def _hide(scores: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, rule: _Rule) -> None:
+    """Minus infinity in scores [heads, trees, groups, longest, columns] where a token does not attend to another."""
     if rule.sliding_window is not None:
         mask = mask & (rows[:, :, None] - columns[:, None, :] < rule.sliding_window)
-    return scores.masked_fill_(~mask[None, :, None], float("-inf"))
+    scores.masked_fill_(~mask[None, :, None], float("-inf"))
 
 
 def uses_packed_attention(model: torch.nn.Module) -> bool:
