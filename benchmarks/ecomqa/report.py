@@ -39,7 +39,8 @@ Results = Mapping[str, Any]
 Lines = Sequence[Mapping[str, Any]]
 MARKDOWN = "report.md"
 LIST = "list"  # the anchor of the list of answers
-VARIANTS = {"predictions": "plain", "predictions-confidence": "with confidence", "predictions-rag": "with passages"}
+# Ways of asking beside the plain one: the name in results.json and in the file's, and how the list calls it.
+VARIANTS = {"confidence": "with confidence", "rag": "with passages"}
 BEHAVIOUR = "behaviour"
 # Of the paper's models the best, a middling and a weak one, to hold results on the released questions against.
 BESIDE = ("DeepSeek-R1", "GPT-4o", "Qwen2.5-3B")
@@ -55,14 +56,12 @@ def write_report(folder: Path) -> None:
     if not (folder / RESULTS).is_file():
         raise FileNotFoundError(f"{folder}: no {RESULTS}; finish the evaluation first")
     results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
-    lines = [
-        {**line, "asked": asked}
-        for name, asked in VARIANTS.items()
-        if (folder / f"{name}.jsonl").is_file()
-        for line in Predictions(folder, name).read()
-    ]
-    has_behaviours = (folder / f"{BEHAVIOUR}.jsonl").is_file()
-    behaviours = Predictions(folder, BEHAVIOUR).read() if has_behaviours else []
+    lines = Predictions(folder).read()
+    for name, asked in VARIANTS.items():
+        if name in results:  # a file without results is an earlier run's
+            lines += [{**line, "asked": asked} for line in Predictions(folder, f"predictions-{name}").read()]
+    sorted_traces = "shares" in results.get("thinking", {})
+    behaviours = Predictions(folder, BEHAVIOUR).read() if sorted_traces else []
     write_text(folder / REPORT, report(results, lines, behaviours))
     write_text(folder / MARKDOWN, markdown(results))
     write_text(folder / SCORES, scores_csv(results))

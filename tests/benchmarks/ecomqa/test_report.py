@@ -6,6 +6,7 @@ import csv
 import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,15 @@ def test_answers_are_named_by_what_they_are_about(html: str) -> None:
     assert "小户型可以翻下来的床" in titles  # without the candidates
     assert any(title.startswith("A.徒步头灯;B.婴儿推车") for title in titles)  # without the profile
     assert not any("检索到的资料" in title for title in titles)  # without the passages
+
+
+def test_what_an_earlier_run_left_in_the_folder_is_not_shown(
+    folder: Path, results: dict[str, Any], tmp_path: Path
+) -> None:
+    again = tmp_path / "again"
+    shutil.copytree(folder, again)
+    fewer = {name: value for name, value in results.items() if name not in ("rag", "thinking")}
+    (again / "results.json").write_text(json.dumps(fewer), encoding="utf-8")
+    write_report(again)
+    html = (again / "report.html").read_text(encoding="utf-8")
+    assert '"with confidence"' in html and '"with passages"' not in html and 'id="thinking"' not in html
