@@ -30,9 +30,10 @@ from transformers.utils.hub import extract_commit_hash
 
 from models.attention import IMPLEMENTATION, PACKABLE
 from models.checkpoint import Checkpoint
+from models.precision import fastest, set_float32_products
 
 Head = Literal["classification", "verbalizer"]
-Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+Dtype = Literal["auto", "exact", "float32", "bfloat16", "float16"]
 Quantization = Literal["none", "nf4", "int8"]
 
 LABEL_NAMES = ("no", "yes")
@@ -48,7 +49,8 @@ FINGERPRINT_ROWS = 64
 
 @dataclass(frozen=True)
 class LoadSettings:
-    """How a backbone is loaded. ``dtype`` auto is bfloat16 where the hardware multiplies it fast, else float32.
+    """How a backbone is loaded. ``dtype`` auto is bfloat16 where this machine was measured to multiply it faster, else
+    float32; float32 takes the faster of two libraries of the same accuracy; exact is float32 as torch comes.
 
     int8 chooses the columns that it keeps in 16 bits by what a batch holds, so that a score depends a little on the
     rows beside it; nf4 does not.
@@ -63,13 +65,11 @@ class LoadSettings:
 
 def resolve_dtype(dtype: Dtype) -> torch.dtype:
     """The torch dtype that ``dtype`` stands for on this machine."""
-    if dtype != "auto":
-        chosen = getattr(torch, dtype)
-        assert isinstance(chosen, torch.dtype)
-        return chosen
-    if torch.cuda.is_available():
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32
+    if dtype == "auto":
+        return fastest()
+    chosen = getattr(torch, "float32" if dtype == "exact" else dtype)
+    assert isinstance(chosen, torch.dtype)
+    return chosen
 
 
 def load_tokenizer(checkpoint: Checkpoint, trust_remote_code: bool = False) -> PreTrainedTokenizerBase:
@@ -133,6 +133,8 @@ def load_backbone(
     """
     config = load_config(checkpoint, settings.trust_remote_code)
     _check_architecture(checkpoint.name, config, settings)
+    if resolve_dtype(settings.dtype) == torch.float32:
+        set_float32_products(exact=settings.dtype == "exact")
     kwargs: dict[str, Any] = {
         **checkpoint.model_kwargs(settings.trust_remote_code),
         "dtype": resolve_dtype(settings.dtype),

@@ -153,12 +153,12 @@ def test_a_checkpoint_of_other_sizes_than_its_configuration_says_is_refused(tmp_
         load_backbone(resolve(str(folder)), LoadSettings(dtype="float32"), 0)
 
 
-def test_auto_is_bfloat16_where_it_is_fast_and_float32_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    for fast, expected in ((True, torch.bfloat16), (False, torch.float32)):
-        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda fast=fast: fast)
-        assert resolve_dtype("auto") == expected
+def test_auto_is_what_this_machine_is_fastest_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    for dtype in (torch.bfloat16, torch.float32):
+        monkeypatch.setattr("models.backbone.fastest", lambda dtype=dtype: dtype)
+        assert resolve_dtype("auto") == dtype
     assert resolve_dtype("float16") == torch.float16
+    assert resolve_dtype("exact") == torch.float32
 
 
 # Padding

@@ -1,0 +1,90 @@
+"""What `auto` stands for follows from measurement, once a machine; utilisation counts what linear layers do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from models import precision
+from models.precision import Products, fastest, flops_per_token, products, rate, set_float32_products
+
+MEASURED = Products(float32=100.0, onednn=105.0, bfloat16=400.0, onednn_error=1.2)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("ECOMJUDGE_CACHE", str(tmp_path))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    fastest.cache_clear()
+    yield tmp_path
+    fastest.cache_clear()
+    torch.backends.mkldnn.matmul.fp32_precision = "none"
+
+
+@pytest.mark.parametrize(
+    ("rates", "bfloat16", "onednn"),
+    [
+        ((100, 100, 400, 1.0), True, False),
+        ((100, 180, 400, 1.0), True, True),
+        ((100, 180, 200, 1.0), False, True),  # 1.11 times oneDNN's float32: not worth the rounding
+        ((100, 180, 400, 300.0), True, False),  # it rounds: no float32
+        ((100, 90, 60, 1.0), False, False),
+    ],
+)
+def test_choices_by_hand(rates: tuple[float, float, float, float], bfloat16: bool, onednn: bool) -> None:
+    found = Products(*rates)
+    assert (found.takes_bfloat16, found.takes_onednn) == (bfloat16, onednn)
+
+
+def test_a_machine_is_measured_once_and_remembered(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "_measure", lambda: MEASURED)
+    assert products() == MEASURED
+    monkeypatch.setattr(precision, "_measure", lambda: pytest.fail("measured again"))
+    assert products() == MEASURED
+    assert fastest() == torch.bfloat16
+    [key] = json.loads((cache / "products.json").read_text())
+    assert torch.__version__ in key
+
+
+@pytest.mark.parametrize("spoilt", ["", "{", "[]", '{"cpu": {"float32": 1}}'])
+def test_a_spoilt_memory_is_measured_anew(cache: Path, spoilt: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache / "products.json").write_text(spoilt)
+    monkeypatch.setattr(precision, "_measure", lambda: MEASURED)
+    assert products() == MEASURED
+
+
+def test_a_cache_that_cannot_be_written_costs_a_measurement_and_no_error(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ECOMJUDGE_CACHE", str(cache / "file" / "below"))
+    (cache / "file").write_text("")
+    monkeypatch.setattr(precision, "_measure", lambda: MEASURED)
+    assert products() == MEASURED
+
+
+@pytest.mark.usefixtures("cache")
+def test_float32_goes_through_onednn_only_where_that_is_faster_and_never_if_exact(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    faster = Products(float32=100.0, onednn=180.0, bfloat16=400.0, onednn_error=1.2)
+    for measured, exact, expected in ((faster, False, "bf16"), (faster, True, "none"), (MEASURED, False, "none")):
+        monkeypatch.setattr(precision, "products", lambda measured=measured: measured)
+        set_float32_products(exact)
+        assert torch.backends.mkldnn.matmul.fp32_precision == expected
+
+
+def test_measuring_leaves_torch_as_it_was_and_gives_rates_above_nothing() -> None:
+    before = torch.backends.mkldnn.matmul.fp32_precision
+    found = precision._measure()
+    assert min(found.float32, found.onednn, found.bfloat16, found.onednn_error) > 0
+    assert torch.backends.mkldnn.matmul.fp32_precision == before
+    assert rate(torch.float32) > 0
+
+
+def test_operations_are_counted_by_hand() -> None:
+    assert flops_per_token(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2, bias=False))) == 2 * (15 + 10)
