@@ -26,7 +26,7 @@ from benchmarks.ecomqa.forms import Form, form_of
 from benchmarks.ecomqa.grading import Decision, VotingRules, decide
 from benchmarks.ecomqa.panel import Vote
 from benchmarks.ecomqa.rules import Ruling, rule
-from benchmarks.ecomqa.traces import part
+from benchmarks.traces import part
 
 NO_ANSWER = Decision("not_attempted", "unanimous")
 

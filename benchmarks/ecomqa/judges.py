@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from benchmarks.ecomqa.data import Question
 from benchmarks.ecomqa.forms import Form
 from benchmarks.ecomqa.rules import Grade
-from benchmarks.ecomqa.traces import part
+from benchmarks.traces import part
 from models.generation import Chat, chat
 
 LETTERS: dict[str, Grade] = {"A": "correct", "B": "wrong", "C": "not_attempted"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.ecomqa.build.asking import Reply, ask
+from benchmarks.asking import Reply, ask
 from benchmarks.ecomqa.build.items import Item
 from benchmarks.ecomqa.build.steps import run_step
 from benchmarks.ecomqa.build.tools import Line, Sifted, Tools, read_claims, said, sifted

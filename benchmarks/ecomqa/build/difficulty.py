@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.ecomqa.build.asking import ask, too_long
+from benchmarks.asking import ask, too_long
 from benchmarks.ecomqa.build.items import Item
 from benchmarks.ecomqa.build.prompting import Prompts
 from benchmarks.ecomqa.build.steps import run_step
 from benchmarks.ecomqa.build.tools import Line, Sifted, Tools, read_claims, said, sifted
 from benchmarks.ecomqa.normalise import same, without_cue
-from benchmarks.ecomqa.traces import part
+from benchmarks.traces import part
 from models.generation import Generator, chat
 
 STAGE = "difficulty"

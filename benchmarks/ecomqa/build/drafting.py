@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.ecomqa.build.asking import ask
+from benchmarks.asking import ask
 from benchmarks.ecomqa.build.items import TASKS, Item, item_from, read_drafts
 from benchmarks.ecomqa.build.steps import run_step
 from benchmarks.ecomqa.build.tools import Drop, Line, Sifted, Tools, dropped, said

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ecomqa.build.asking import Reply
+from benchmarks.asking import Reply
 from benchmarks.ecomqa.build.items import Item
 from benchmarks.ecomqa.build.prompting import Prompts
 from benchmarks.ecomqa.retrieval import Retriever

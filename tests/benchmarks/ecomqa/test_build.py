@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from scripted import Scripted
 
+from benchmarks.asking import ask, json_in
 from benchmarks.ecomqa.build import run
-from benchmarks.ecomqa.build.asking import ask, json_in
 from benchmarks.ecomqa.build.config import EcomQABuildConfig
 from benchmarks.ecomqa.build.items import Item, read_drafts
 from benchmarks.ecomqa.build.prompting import SHIPPED, Prompts

@@ -7,11 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from benchmarks.ecomqa.traces import part
+from pydantic import BaseModel, ValidationError
+
+from benchmarks.traces import part
 from models.generation import Chat, Completion, Generator, Message, SamplingSettings
+from recipes.faults import explain
 
 ATTEMPTS = 3
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+Read = Callable[[Any], T]
 
 
 @dataclass(frozen=True)
@@ -25,13 +30,15 @@ class Reply(Generic[T]):
 
 
 def ask(
-    generator: Generator, chats: Sequence[Chat], settings: SamplingSettings, read: Callable[[Any], T]
+    generator: Generator, chats: Sequence[Chat], settings: SamplingSettings, read: Read[T] | Sequence[Read[T]]
 ) -> list[Reply[T]]:
     """A reply to each chat, in order.
 
     Args:
-        read: makes something of a reply's JSON, or raises ValueError that tells the writer what is wrong.
+        read: makes something of a reply's JSON, or raises ValueError that tells the writer what is wrong; one for all
+            chats, or one for each.
     """
+    readers = [read] * len(chats) if callable(read) else read
     replies: list[Reply[T]] = [Reply(None, "", "", 0)] * len(chats)
     waiting = dict(enumerate(chats))
     for _ in range(ATTEMPTS):
@@ -43,7 +50,7 @@ def ask(
         rows = list(waiting)
         for place, completion in generator.generate(list(waiting.values()), settings):
             row = rows[place]
-            replies[row] = _reply(completion, read, replies[row].tokens)
+            replies[row] = _reply(completion, readers[row], replies[row].tokens)
             if replies[row].problem:
                 waiting[row] = _again(chats[row], completion, replies[row].problem)
             else:
@@ -51,6 +58,19 @@ def ask(
         if not waiting:
             break
     return replies
+
+
+def read_as(model: type[M]) -> Read[M]:
+    """Reads a reply's JSON as a pydantic model; what is wrong is told as recipes.faults tells it."""
+
+    def read(reply: Any) -> M:
+        try:
+            return model.model_validate(reply)
+        except ValidationError as error:
+            field, message = explain(error.errors(include_url=False)[0], model)
+            raise ValueError(f"{field}: {message}" if field else message) from None
+
+    return read
 
 
 def json_in(text: str) -> Any:
@@ -69,7 +89,7 @@ def json_in(text: str) -> Any:
     raise ValueError("it holds no JSON")
 
 
-def _reply(completion: Completion, read: Callable[[Any], T], tokens: int) -> Reply[T]:
+def _reply(completion: Completion, read: Read[T], tokens: int) -> Reply[T]:
     tokens += completion.prompt_tokens + completion.tokens
     try:
         return Reply(read(json_in(completion.text)), completion.text, "", tokens)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.ecomqa.traces import Parted, part
+from benchmarks.traces import Parted, part
 
 
 @pytest.mark.parametrize(
