@@ -18,10 +18,12 @@ from torch import nn
 
 
 def install(model: nn.Module) -> None:
-    """Use the product in every plain LoRA layer of a model; layers of other kinds, and a plain one in a state that the
-    product does not cover (merged, several adapters, active dropout, sharded weights), go on as peft has them."""
+    """Use the product in every plain LoRA layer of a model that does not yet; layers of other kinds, and a plain one in
+    a state that the product does not cover (merged, several adapters, active dropout, sharded weights), go on as peft
+    has them."""
     for module in model.modules():
-        if type(module) is LoraLinear and type(module.base_layer) is nn.Linear:
+        plain = type(module) is LoraLinear and type(module.base_layer) is nn.Linear
+        if plain and "forward" not in vars(module):
             module.forward = partial(_forward, module, module.forward)
 
 
