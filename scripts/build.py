@@ -1,4 +1,4 @@
-"""Build a benchmark's data with a language model: `python scripts/build.py ecomqa --corpus DIR --generator M ...`.
+"""Build a benchmark's data: `python scripts/build.py ecomqa --corpus DIR --generator M ...`.
 
 `build.py BENCHMARK --help` lists the keys of a benchmark.
 """
@@ -23,7 +23,17 @@ def ecomqa(arguments: Sequence[str]) -> None:
         build(config)
 
 
-BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {"ecomqa": ecomqa}
+def ecomagent_catalogue(arguments: Sequence[str]) -> None:
+    """The shop of EComAgentBench: one searchable file from metadata and reviews of Amazon Reviews 2023's form."""
+    from benchmarks.ecomagent.catalogue_command import build_catalogue
+
+    build_catalogue(arguments)
+
+
+BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
+    "ecomqa": ecomqa,
+    "ecomagent-catalogue": ecomagent_catalogue,
+}
 
 
 def main() -> None:
@@ -34,7 +44,7 @@ def main() -> None:
     elif name in ("-h", "--help"):
         print(__doc__)
         for benchmark, command in BENCHMARKS.items():
-            print(f"  {benchmark:12} {command.__doc__}")
+            print(f"  {benchmark:20} {command.__doc__}")
     else:
         near = get_close_matches(name, BENCHMARKS, n=1, cutoff=0)[0]
         message = f"benchmark {name!r} is not known; did you mean {near!r}? Known: {', '.join(BENCHMARKS)}"

@@ -208,6 +208,15 @@ class Catalogue:
         return connection
 
 
+def open_catalogue(reference: str | Path) -> Catalogue:
+    """A catalogue by its path, or the shipped shop by the word "sample" (built in the cache folder on first use)."""
+    if str(reference) == "sample":
+        from benchmarks.ecomagent.sample.build import sample_catalogue
+
+        return Catalogue(sample_catalogue())
+    return Catalogue(reference)
+
+
 def _review(row: tuple[Any, ...]) -> Review:
     product_id, rating, title, text, helpful_vote, verified_purchase, timestamp = row
     return Review(product_id, rating, title, text, helpful_vote, bool(verified_purchase), timestamp)

@@ -1,0 +1,72 @@
+"""`scripts/build.py ecomagent-catalogue`: its arguments, and the build that they ask for."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.ecomagent.catalogue_build import Plan, build
+from benchmarks.ecomagent.sample.build import build_sample
+from benchmarks.ecomagent.sources import metadata_files, review_files
+
+DESCRIPTION = """Build the catalogue of a shop: one SQLite file with full-text indexes.
+
+A build that was killed goes on when the same command is given again. The same files and settings give the same file.
+"""
+
+
+def build_catalogue(arguments: Sequence[str]) -> None:
+    """Run the command; ends the process with 1 where the inputs do not allow it, with 2 for wrong usage."""
+    parser = _parser()
+    chosen = parser.parse_args(arguments)
+    if chosen.sample == bool(chosen.products):
+        parser.error("give either --products or --sample")
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    try:
+        summary = _build(chosen)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    for name, value in summary.items():
+        print(f"{name.replace('_', ' '):28} {value:,}" if isinstance(value, int) else f"{name:28} {value}")
+    if summary["products_set_aside"] or summary["reviews_set_aside"]:
+        print("What was set aside, and why, stands in the file's table set_aside.")
+
+
+def _build(chosen: argparse.Namespace) -> dict[str, Any]:
+    if chosen.sample:
+        with tempfile.TemporaryDirectory() as folder:
+            return build_sample(chosen.out, chosen.files or Path(folder), overwrite=chosen.overwrite)
+    plan = Plan(
+        metadata_files(chosen.products),
+        review_files(chosen.reviews),
+        chosen.reviews_per_product,
+        chosen.seed,
+    )
+    return build(plan, chosen.out, chosen.overwrite)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+    )
+    parser.add_argument(
+        "--products", metavar="PATH", type=Path, nargs="+", default=[], help="meta_*.jsonl(.gz), or folders of them"
+    )
+    parser.add_argument(
+        "--reviews", metavar="PATH", type=Path, nargs="+", default=[], help="reviews as .jsonl(.gz), or folders of them"
+    )
+    parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the catalogue to write")
+    parser.add_argument(
+        "--reviews_per_product", metavar="N", type=int, default=20, help="how many to keep of each (%(default)s)"
+    )
+    parser.add_argument("--seed", metavar="N", type=int, default=42, help="which reviews are kept (%(default)s)")
+    parser.add_argument("--overwrite", action="store_true", help="replace what is there")
+    parser.add_argument("--sample", action="store_true", help="the shop that comes with this toolkit, instead of files")
+    parser.add_argument("--files", metavar="DIR", type=Path, help="with --sample: keep its .jsonl files here")
+    return parser
