@@ -18,13 +18,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from recipes.base import Judgment, Record, understood_label
 from recipes.faults import DataFaults, Fault, explain, unknown_fields
 from recipes.rows import Row, read_rows
 
 R = TypeVar("R", bound=Record)
+M = TypeVar("M", bound=BaseModel)
 DEEPEST = 50
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def check(judgment: Judgment[R], reference: str, require_label: bool = True) -> 
             faults.append(row)
             seen.whole = False
             continue
-        record, wrong = _record(model, row.value)
+        record, wrong = understand(model, row.value)
         wrong += seen.take(row)
         faults += [Fault(reference, row.line, field, message) for field, message in wrong]
         if record is not None and not wrong:
@@ -135,8 +136,8 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _record(model: type[R], raw: Mapping[str, Any]) -> tuple[R | None, list[tuple[str, str]]]:
-    """A raw record as (record or None, [(field, what is wrong; what to do)])."""
+def understand(model: type[M], raw: Mapping[str, Any]) -> tuple[M | None, list[tuple[str, str]]]:
+    """A raw record as (record of ``model`` or None, [(field, what is wrong; what to do)])."""
     wrong: list[tuple[str, str]] = []
     known = {name: _plain(value, name, wrong) for name, value in raw.items() if name in model.model_fields}
     found = {field for field, _ in wrong}

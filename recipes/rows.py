@@ -1,4 +1,4 @@
-"""Where raw records come from: JSONL, Parquet, the shipped sample, a dataset of the hub; a row or a fault at a time."""
+"""Where raw records come from: JSONL, Parquet, CSV, the shipped sample, the hub; a row or a fault at a time."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ class Row:
 def read_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
     """The rows that a reference names, in order; what cannot be read comes as a fault, and reading goes on if it can.
 
-    A reference is a file (``*.jsonl``, ``*.ndjson`` or ``*.json`` with a record a line, each also ``.gz``; or
-    ``*.parquet``), ``sample:train``, ``sample:validation`` or ``sample:test`` (the shipped sample of that judgment), or
-    a dataset of the hub, ``org/name[@revision][:split]``, looked up only where no such path exists here.
+    A reference is a file (``*.jsonl``, ``*.ndjson`` or ``*.json`` with a record a line, each also ``.gz``;
+    ``*.parquet``; or ``*.csv``, see recipes.csv_files), ``sample:train``, ``sample:validation`` or ``sample:test`` (the
+    shipped sample of that judgment), or a dataset of the hub, ``org/name[@revision][:split]``, looked up only where no
+    such path exists here.
     """
     path = Path(reference)
     if reference.startswith("sample:"):
@@ -49,26 +50,38 @@ def read_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
 
 
 def file_rows(reference: str) -> Iterator[Row | Fault]:
-    """The rows of a JSONL or Parquet file, whichever its name says it is."""
+    """The rows of a JSONL, Parquet or CSV file, whichever its name says it is."""
     if reference.lower().endswith(".parquet"):
         yield from _parquet_rows(reference)
+    elif reference.lower().endswith(".csv"):
+        from recipes.csv_files import csv_records
+
+        yield from csv_records(reference)
     elif LINES.search(reference):
         yield from _json_rows(reference)
     else:
-        yield Fault(reference, None, "", "unknown kind of file; give .jsonl, .jsonl.gz or .parquet")
+        yield Fault(reference, None, "", "unknown kind of file; give .jsonl, .jsonl.gz, .parquet or .csv")
 
 
 def _json_rows(reference: str) -> Iterator[Row | Fault]:
-    line = 0
     try:
         with gzip.open(reference) if reference.lower().endswith(".gz") else open(reference, "rb") as file:
-            for line, (start, raw) in enumerate(_lines(file), 1):
-                if line == 1 and (other := _not_lines(raw)):
-                    yield Fault(reference, None, "", other)
-                    return
-                yield from _json_row(reference, line, raw, start)
+            yield from json_rows(reference, file)
+    except OSError as error:
+        yield Fault(reference, None, "", f"cannot be read ({error}); make the file anew")
+
+
+def json_rows(where: str, file: gzip.GzipFile | IO[bytes]) -> Iterator[Row | Fault]:
+    """The rows of JSON lines as they come; ``where`` is what faults call their source."""
+    line = 0
+    try:
+        for line, (start, raw) in enumerate(_lines(file), 1):
+            if line == 1 and (other := _not_lines(raw)):
+                yield Fault(where, None, "", other)
+                return
+            yield from _json_row(where, line, raw, start)
     except (OSError, EOFError, zlib.error) as error:
-        yield Fault(reference, None, "", f"cannot be read after line {line} ({error}); make the file anew")
+        yield Fault(where, None, "", f"cannot be read after line {line} ({error}); make the file anew")
 
 
 def _lines(file: gzip.GzipFile | IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -76,9 +89,10 @@ def _lines(file: gzip.GzipFile | IO[bytes]) -> Iterator[tuple[int, bytes]]:
     start = 0
     while raw := file.readline(LONGEST_LINE + 1):
         yield start, raw
+        start += len(raw)
         while len(raw) > LONGEST_LINE and not raw.endswith(b"\n"):
             raw = file.readline(LONGEST_LINE + 1)
-        start = file.tell()
+            start += len(raw)
 
 
 def _not_lines(first: bytes) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import re
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from recipes.base import NOT_TEXT, Record
+from recipes.csv_files import csv_rows
 from recipes.faults import DataFaults, Fault, explain
 from recipes.rows import Row, file_rows
 
@@ -42,7 +42,7 @@ def source_rows(path: Path, need: Sequence[str]) -> Iterator[Row]:
     """
     if not path.is_file():
         raise DataFaults([Fault(str(path), None, "", "no such file; give the path of the published file")])
-    for row in _csv_rows(path) if path.suffix.lower() == ".csv" else file_rows(str(path)):
+    for row in csv_rows(str(path)) if path.suffix.lower() == ".csv" else file_rows(str(path)):
         if isinstance(row, Fault):
             raise DataFaults([row])
         missing = [name for name in need if name not in row.value]
@@ -51,17 +51,6 @@ def source_rows(path: Path, need: Sequence[str]) -> Iterator[Row]:
             message = f"missing; this source has the fields {', '.join(need)}, the file has {there}"
             raise DataFaults([Fault(str(path), row.line, missing[0], message)])
         yield row
-
-
-def _csv_rows(path: Path) -> Iterator[Row | Fault]:
-    csv.field_size_limit(2**31 - 1)
-    try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            for number, value in enumerate(csv.DictReader(file), 1):
-                value.pop(None, None)  # cells beyond the header stand under None
-                yield Row(number, value)
-    except (UnicodeDecodeError, csv.Error) as error:
-        yield Fault(str(path), None, "", f"cannot be read as CSV ({error}); save it as CSV in UTF-8")
 
 
 def clean(value: Any) -> str | None:

@@ -395,7 +395,7 @@ def test_a_local_path_comes_before_the_hub(tmp_path: Path, monkeypatch: pytest.M
     assert [str(fault) for fault in check(SCRIPT, "org/plans")[1]] == ["org/plans: a folder; name a file in it"]
     Path("notes.md").write_text("x")
     assert str(check(SCRIPT, "notes.md")[1][0]) == (
-        "notes.md: unknown kind of file; give .jsonl, .jsonl.gz or .parquet"
+        "notes.md: unknown kind of file; give .jsonl, .jsonl.gz, .parquet or .csv"
     )
     assert hub == []
 

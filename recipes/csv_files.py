@@ -1,0 +1,70 @@
+"""CSV files: their rows as they stand, and as records, whose inner fields are columns with dots (``product.title``)."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from recipes.faults import Fault
+from recipes.rows import Row
+
+# A cell under these names is JSON, or one entry a line; under any other it is text, even where it looks like JSON.
+LISTS = ("script", "features", "products")
+OBJECTS = ("product", "meta")
+
+
+def csv_rows(reference: str) -> Iterator[Row | Fault]:
+    """The rows of a CSV file in UTF-8 with a header, every cell a text."""
+    csv.field_size_limit(2**31 - 1)
+    number = 0
+    try:
+        with open(reference, encoding="utf-8-sig", newline="") as file:
+            for number, value in enumerate(csv.DictReader(file), 1):
+                value.pop(None, None)  # cells beyond the header stand under None
+                yield Row(number, value)
+    except (UnicodeDecodeError, csv.Error, OSError) as error:
+        yield Fault(reference, None, "", f"cannot be read as CSV after row {number} ({error}); save it in UTF-8")
+
+
+def csv_records(reference: str) -> Iterator[Row | Fault]:
+    """The rows of a CSV file as raw records; empty cells are absent fields."""
+    for row in csv_rows(reference):
+        yield Row(row.line, nested(row.value)) if isinstance(row, Row) else row
+
+
+def nested(cells: Any) -> dict[str, Any]:
+    """Cells by column as a raw record: ``{"product.title": "Lamp"}`` is ``{"product": {"title": "Lamp"}}``."""
+    record: dict[str, Any] = {}
+    for column, text in cells.items():
+        if not isinstance(text, str) or not text.strip():
+            continue
+        *parents, name = column.strip().split(".")
+        inner = record
+        for parent in parents:
+            inner = inner.setdefault(parent, {})
+            if not isinstance(inner, dict):
+                break
+        if isinstance(inner, dict):
+            inner[name] = _value(name, text.strip())
+    return record
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "price":
+        return _price(text)
+    if name not in LISTS + OBJECTS:
+        return text
+    try:
+        return json.loads(text)
+    except ValueError:
+        return [line.strip() for line in text.splitlines() if line.strip()] if name in LISTS else text
+
+
+def _price(text: str) -> float | str:
+    """A number reads the same ("24.90") whether it came from JSON or from a cell."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
