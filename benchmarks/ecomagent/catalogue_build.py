@@ -25,9 +25,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from benchmarks.ecomagent.draft import Draft
-from benchmarks.ecomagent.records import IMPLICIT_FIELDS, UselessLine, product_record, read_line, review_record, sound
-from benchmarks.ecomagent.sources import Line, Place, lines
+from benchmarks.ecomagent.catalogue_draft import Draft
+from benchmarks.ecomagent.catalogue_sources import Line, Place, lines
+from benchmarks.ecomagent.records import (
+    IMPLICIT_FIELDS,
+    UselessLine,
+    product_record,
+    read_line,
+    review_record,
+    sound,
+)
 
 FORMAT = 1
 BATCH = 5000

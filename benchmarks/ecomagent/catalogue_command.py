@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ecomagent.catalogue_build import Plan, build
+from benchmarks.ecomagent.catalogue_sources import metadata_files, review_files
 from benchmarks.ecomagent.sample.build import build_sample
-from benchmarks.ecomagent.sources import metadata_files, review_files
 
 DESCRIPTION = """Build the catalogue of a shop: one SQLite file with full-text indexes.
 
