@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -51,7 +50,7 @@ class Products:
 def rate(dtype: torch.dtype, device: torch.device | str = "cpu") -> float:
     """GFLOP/s of a matrix product in ``dtype`` now: the best of a few rounds."""
     left, right = _factors(dtype, device)
-    return _gflops(min(_seconds(lambda: nn.functional.linear(left, right), device) for _ in range(ROUNDS)))
+    return _gflops(min(_seconds(left, right) for _ in range(ROUNDS)))
 
 
 def _factors(dtype: torch.dtype, device: torch.device | str = "cpu") -> tuple[torch.Tensor, torch.Tensor]:
@@ -62,11 +61,12 @@ def _gflops(seconds: float) -> float:
     return 2e-9 * ROWS * INNER * COLUMNS / seconds
 
 
-def _seconds(work: Callable[[], object], device: torch.device | str) -> float:
+def _seconds(left: torch.Tensor, right: torch.Tensor) -> float:
+    """How long one product takes."""
     start = time.perf_counter()
-    work()
-    if torch.device(device).type == "cuda":
-        torch.cuda.synchronize(device)
+    nn.functional.linear(left, right)
+    if left.is_cuda:
+        torch.cuda.synchronize(left.device)
     return time.perf_counter() - start
 
 
@@ -94,7 +94,7 @@ def _measure() -> Products:
         for _ in range(ROUNDS):
             for way, (_, choice) in ways.items():
                 _SWITCH.fp32_precision = choice
-                best[way] = min(best[way], _seconds(lambda way=way: nn.functional.linear(*factors[way]), "cpu"))
+                best[way] = min(best[way], _seconds(*factors[way]))
                 errors[way] = float((nn.functional.linear(left, right)[:8] - exact).abs().max())
     finally:
         _SWITCH.fp32_precision = before

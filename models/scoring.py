@@ -40,6 +40,8 @@ class Scoring:
         batches: row numbers; every row stands in one of them.
     """
 
+    rescored: tuple[int, ...] = ()
+
     def __init__(self, judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET) -> None:
         self.judge = judge
         self.encoded = encoded

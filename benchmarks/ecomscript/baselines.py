@@ -74,7 +74,7 @@ class BagOfWords:
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return [len(text.split()) for text in self._texts(records)]
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> EachAlone:
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float) -> EachAlone:
         return EachAlone(records, plan_batches(lengths, token_budget), self.margins)
 
     def margins(self, records: Sequence[Any]) -> Floats:

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks.ecomscript.scorer import Scorer
+from benchmarks.ecomscript.scorer import Plan, Scorer
 from benchmarks.results import Predictions
 from models.runtime import this_process
 from models.scoring import probabilities
@@ -58,7 +57,7 @@ class Examiner:
         """
         state = this_process()
         fitted = self.fit(name, records)
-        plan = self.scorer.plan(fitted.records, fitted.lengths, self.token_budget)
+        plan = self.scorer.plan(fitted.records, fitted.lengths, self.token_budget, threshold)
         ids = [record.id for record in fitted.records]
         predictions = Predictions(self.folder, name)
         if state.is_main_process:
@@ -70,8 +69,7 @@ class Examiner:
             self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
         started = time.perf_counter()
         for batch in self._progress(name, pending[state.process_index :: state.num_processes]):
-            lines = self._lines(fitted, batch, plan.margins(batch), threshold)
-            predictions.append(state.process_index, lines)
+            predictions.append(state.process_index, self._lines(fitted, plan, batch, threshold))
         state.wait_for_everyone()
         seconds = time.perf_counter() - started
         if state.is_main_process:
@@ -96,10 +94,9 @@ class Examiner:
             raise ValueError(f"{name}: no record is left after fitting {scorer.max_length} tokens")
         return fitted
 
-    def _lines(
-        self, fitted: Fitted[Any], batch: Sequence[int], margins: NDArray[np.float64], threshold: float
-    ) -> list[dict[str, Any]]:
-        """Prediction lines of one batch. A margin is kept to six decimals; p_yes and verdict follow from that."""
+    def _lines(self, fitted: Fitted[Any], plan: Plan, batch: Sequence[int], threshold: float) -> list[dict[str, Any]]:
+        """Judge one batch: its lines. A margin is kept to six decimals; p_yes and verdict follow from that."""
+        margins = plan.margins(batch)
         if not np.isfinite(margins).all():
             names = ", ".join(fitted.records[row].id for row in batch[:5])
             raise RuntimeError(f"the model's numbers are not finite for {names}; try --dtype float32")
@@ -118,6 +115,7 @@ class Examiner:
                     "tokens": fitted.lengths[row],
                     "shots": self.scorer.shots,
                     "shortened": record.id in fitted.shortened,
+                    "rescored": row in plan.rescored,
                     **kind_of(record),
                 }
             )

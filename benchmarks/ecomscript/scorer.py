@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from models.backbone import HEAD_MODULES, LoadSettings, head_modules
+from models.backbone import HEAD_MODULES, LoadSettings, head_modules, resolve_dtype
 from models.checkpoint import Checkpoint
 from models.judge import Judge, JudgeSpec, load_judge, new_judge
+from models.rescoring import Rescoring
 from models.scoring import Scoring
 from recipes.base import Judgment, Prompt
 
@@ -39,15 +42,18 @@ class Scorer(Protocol):
     def lengths(self, records: Sequence[Any]) -> list[int]:
         """Tokens of the longest row that each record becomes."""
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> Plan:
-        """How records that fit are judged; ``lengths`` are those of `lengths`."""
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float) -> Plan:
+        """How records that fit are judged; ``lengths`` are those of `lengths`, ``threshold`` decides their verdicts."""
 
 
 class Plan(Protocol):
-    """Records in batches (of their numbers), each record in one of them."""
+    """Records in batches (of their numbers), each record in one of them; ``rescored`` are those judged so far whose
+    margins were made again in float32, being near the threshold."""
 
     @property
     def batches(self) -> list[list[int]]: ...
+    @property
+    def rescored(self) -> Collection[int]: ...
 
     def margins(self, rows: Sequence[int]) -> Floats:
         """The margins of one batch, [rows]."""
@@ -60,6 +66,7 @@ class EachAlone:
     records: Sequence[Any]
     batches: list[list[int]]
     of: Callable[[Sequence[Any]], Floats]
+    rescored: Collection[int] = ()
 
     def margins(self, rows: Sequence[int]) -> Floats:
         return self.of([self.records[row] for row in rows])
@@ -67,12 +74,16 @@ class EachAlone:
 
 @dataclass
 class JudgeScorer:
-    """A judge of models.judge: a trained one, or a language model that answers with its yes/no words."""
+    """A judge of models.judge: a trained one, or a language model that answers with its yes/no words.
+
+    ``exact`` loads the same judge in float32, where verdicts near the threshold are to be float32's.
+    """
 
     judgment: Judgment[Any]
     judge: Judge
     examples: tuple[Any, ...] = ()
     threshold_from: str = UNCHOSEN
+    exact: Callable[[], Judge] | None = None
 
     def __post_init__(self) -> None:
         self.max_length = self.judge.max_length
@@ -87,8 +98,23 @@ class JudgeScorer:
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return self.judge.encoder.lengths(self.prompts(records))
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> Scoring:
-        return Scoring(self.judge, self.judge.encoder.encode(self.prompts(records)), token_budget)
+    def plan(
+        self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float
+    ) -> Scoring | Rescoring:
+        encoded = self.judge.encoder.encode(self.prompts(records))
+        scoring = Scoring(self.judge, encoded, token_budget)
+        make = self.exact
+        if make is None or not 0 < threshold < 1:
+            return scoring
+        decision = self.temperature * math.log(threshold / (1 - threshold))
+        return Rescoring(scoring, lambda: Scoring(make(), encoded, token_budget), decision)
+
+
+def rescores(settings: LoadSettings, device: torch.device) -> bool:
+    """Whether verdicts near the threshold are made in float32: where `auto` chose 16 bits, on a CPU. A GPU may have no
+    room for a second copy of the model."""
+    sixteen = settings.dtype == "auto" and resolve_dtype("auto") != torch.float32
+    return sixteen and settings.quantization == "none" and device.type == "cpu"
 
 
 def trained_judge(
@@ -103,15 +129,21 @@ def trained_judge(
     """The judge that training wrote to ``folder``, with its own threshold and temperature."""
     if settings.head == "classification" and not head_words(folder):
         raise ValueError(f"{folder} holds no trained classification head; train it first")
-    judge = load_judge(folder, checkpoint, settings)
+
+    def load(settings: LoadSettings) -> Judge:
+        judge = load_judge(folder, checkpoint, settings)
+        to_device(judge.model, device)
+        return judge
+
+    judge = load(settings)
     if settings.head == "classification" and (missing := set(head_modules(judge.model)) - head_words(folder)):
         raise ValueError(
             f"{folder} holds no trained {', '.join(sorted(missing))}: its head would be one of random weights"
         )
     if max_length is not None:
         judge = judge.with_spec(max_length=max_length)
-    to_device(judge.model, device)
-    return JudgeScorer(judgment, judge, examples, "judge.json")
+    exact = partial(load, replace(settings, dtype="float32")) if rescores(settings, device) else None
+    return JudgeScorer(judgment, judge, examples, "judge.json", exact)
 
 
 def verbalizer(
@@ -123,11 +155,16 @@ def verbalizer(
     device: torch.device,
 ) -> JudgeScorer:
     """A language model as it is: the logit of the "yes" word less that of the "no" word where the answer begins."""
-    judge = new_judge(
-        checkpoint, judgment.name, judgment.template_version, judgment.label_words, settings, max_length=max_length
-    )
-    to_device(judge.model, device)
-    return JudgeScorer(judgment, judge, examples)
+
+    def load(settings: LoadSettings) -> Judge:
+        judge = new_judge(
+            checkpoint, judgment.name, judgment.template_version, judgment.label_words, settings, max_length=max_length
+        )
+        to_device(judge.model, device)
+        return judge
+
+    exact = partial(load, replace(settings, dtype="float32")) if rescores(settings, device) else None
+    return JudgeScorer(judgment, load(settings), examples, exact=exact)
 
 
 def to_device(model: Any, device: torch.device) -> None:

@@ -40,6 +40,7 @@ def measure(predictions: Sequence[Prediction], resamples: int, bins: int, seed: 
         "tokens": {"total": int(tokens.sum()), "mean": float(tokens.mean()), "max": int(tokens.max())},
         "shots": {"min": int(shots.min()), "mean": float(shots.mean()), "max": int(shots.max())},
         "shortened": sum(line["shortened"] for line in predictions),
+        "rescored": sum(line.get("rescored", False) for line in predictions),
         "bootstrap": {"resamples": resamples, "seed": seed, "level": LEVEL, "over": "groups", "interval": "percentile"},
     }
 
@@ -87,6 +88,7 @@ def _caption(results: Mapping[str, Any]) -> str:
     parts = [
         f"95 % bootstrap intervals over groups; threshold {threshold['value']:.4f} ({threshold['from']})",
         f"{results['shortened']} records shortened, {refused} left out",
+        *([f"{results['rescored']} scored again in float32"] if results.get("rescored") else []),
         f"majority counted on {results['baselines']['majority']['class_from']}",
     ]
     return "; ".join(parts)

@@ -87,7 +87,7 @@ class ZeroShot(ABC):
         """Tokens that each record takes in a batch, over all its rows."""
         return [sum(len(row["input_ids"]) for row in rows) for rows in self.rows(records)]
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int) -> EachAlone:
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float) -> EachAlone:
         return EachAlone(records, plan_batches(self.costs(records), token_budget), self.margins)
 
     def encode(self, *texts: list[str], **options: bool) -> list[Row]:

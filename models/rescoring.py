@@ -1,0 +1,63 @@
+"""Scores in 16 bits whose verdicts are float32's: what lies near the decision is scored again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.scoring import Scoring
+
+# Rows on which the drift of 16-bit margins is measured, spread over the set.
+PROBES = 32
+# Other rows may drift further than the probes did.
+SAFETY = 2.0
+
+
+class Rescoring:
+    """A set of prompts, scored in 16 bits, and in float32 where the margin is no further from the decision than 16-bit
+    margins were measured to drift.
+
+    Args:
+        fast: the set in 16 bits; its batches are those of this.
+        exact: gives the same set in float32, when it is first needed.
+        decision: the margin from which on the verdict is yes.
+
+    Attributes:
+        rescored: numbers of the rows whose margins are float32's because they were near.
+    """
+
+    def __init__(self, fast: Scoring, exact: Callable[[], Scoring], decision: float) -> None:
+        self.fast = fast
+        self.batches = fast.batches
+        self.decision = decision
+        self.rescored: set[int] = set()
+        self._make_exact = exact
+        self._exact: Scoring | None = None
+        self._drift: float | None = None
+
+    @property
+    def exact(self) -> Scoring:
+        if self._exact is None:
+            self._exact = self._make_exact()
+        return self._exact
+
+    @property
+    def drift(self) -> float:
+        """How far a 16-bit margin may be from float32's: twice the largest distance on the probes."""
+        if self._drift is None:
+            count = len(self.fast.encoded)
+            probes = sorted({round(place) for place in np.linspace(0, count - 1, min(PROBES, count))})
+            self._drift = SAFETY * float(np.abs(self.fast.margins(probes) - self.exact.margins(probes)).max())
+        return self._drift
+
+    def margins(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        """logit(yes) - logit(no) of a batch, [rows]."""
+        found = self.fast.margins(rows)
+        near = np.flatnonzero(np.abs(found - self.decision) <= self.drift)
+        if len(near):
+            again = [rows[place] for place in near.tolist()]
+            found[near] = self.exact.margins(again)
+            self.rescored.update(again)
+        return found
