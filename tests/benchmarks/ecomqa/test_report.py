@@ -21,6 +21,7 @@ from benchmarks.ecomqa.pictures import CHINESE, confidence_bins, task_radar
 from benchmarks.ecomqa.ranks import read_scores
 from benchmarks.ecomqa.report import compares_with_published, report, write_report
 from benchmarks.ecomqa.run import evaluate
+from benchmarks.ecomqa.shown import examples
 from benchmarks.results import Predictions
 from models.generation import Chat, Found
 
@@ -255,3 +256,10 @@ def test_what_an_earlier_run_left_in_the_folder_is_not_shown(
     write_report(again)
     html = (again / "report.html").read_text(encoding="utf-8")
     assert '"with confidence"' in html and '"with passages"' not in html and 'id="thinking"' not in html
+
+
+def test_examples_take_turns_among_the_sub_concepts(folder: Path) -> None:
+    right = [line for line in Predictions(folder).read() if line["correct"]]
+    tasks = {task: [line for line in right if line["task"] == task] for task in ("IC", "PC")}
+    (_, first, second, third, *_) = re.split(r"<li>", examples([*tasks["IC"][:3], *tasks["PC"][:2]]))
+    assert ["IC" in first, "PC" in second, "IC" in third] == [True, True, True]
