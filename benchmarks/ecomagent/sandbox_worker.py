@@ -15,7 +15,6 @@ import io
 import json
 import math
 import os
-import platform
 import re
 import resource
 import statistics
@@ -48,15 +47,16 @@ NUMBER_AT, ARCHITECTURE_AT = 0, 4  # struct seccomp_data
 NEEDED = {
     "x86_64": (0xC000003E, {
         "read": 0, "write": 1, "close": 3, "fstat": 5, "mmap": 9, "mprotect": 10, "munmap": 11, "brk": 12,
-        "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "mremap": 25, "madvise": 28, "nanosleep": 35,
-        "getpid": 39, "exit": 60, "gettimeofday": 96, "sigaltstack": 131, "futex": 202, "clock_gettime": 228,
-        "clock_nanosleep": 230, "exit_group": 231, "getrandom": 318,
+        "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "sched_yield": 24, "mremap": 25, "madvise": 28,
+        "nanosleep": 35, "getpid": 39, "exit": 60, "gettimeofday": 96, "sigaltstack": 131, "gettid": 186, "futex": 202,
+        "clock_gettime": 228, "clock_nanosleep": 230, "exit_group": 231, "getrandom": 318,
     }),
     "aarch64": (0xC00000B7, {
         "close": 57, "read": 63, "write": 64, "fstat": 80, "exit": 93, "exit_group": 94, "futex": 98,
-        "nanosleep": 101, "clock_gettime": 113, "clock_nanosleep": 115, "sigaltstack": 132, "rt_sigaction": 134,
-        "rt_sigprocmask": 135, "rt_sigreturn": 139, "gettimeofday": 169, "getpid": 172, "brk": 214, "munmap": 215,
-        "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233, "getrandom": 278,
+        "nanosleep": 101, "clock_gettime": 113, "clock_nanosleep": 115, "sched_yield": 124, "sigaltstack": 132,
+        "rt_sigaction": 134, "rt_sigprocmask": 135, "rt_sigreturn": 139, "gettimeofday": 169, "getpid": 172,
+        "gettid": 178, "brk": 214, "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233,
+        "getrandom": 278,
     }),
 }  # fmt: skip
 """Machine -> (its audit number, its system calls), of the kernel's tables."""
@@ -69,6 +69,7 @@ def main() -> None:
     try:
         libc.prctl(PR_SET_PDEATHSIG, SIGKILL)  # never outlive the process that waits for this one
         own_namespaces = leave_namespaces(libc)
+        sys.stdout = io.TextIOWrapper(io.FileIO(1, "w"), "utf-8", errors="backslashreplace", line_buffering=True)
         limit(cpu_seconds, memory_bytes, output_bytes)
         filter_system_calls(libc)
     except (OSError, ValueError, KeyError) as error:
@@ -98,9 +99,9 @@ def limit(cpu_seconds: int, memory_bytes: int, output_bytes: int) -> None:
 
 def filter_system_calls(libc: ctypes.CDLL) -> None:
     """From here on every system call but the needed ones fails with EPERM. Raises where that cannot be had."""
-    if platform.machine() not in NEEDED:
-        raise ValueError(f"no system call filter for {platform.machine()}")
-    architecture, numbers = NEEDED[platform.machine()]
+    if os.uname().machine not in NEEDED:
+        raise ValueError(f"no system call filter for {os.uname().machine}")
+    architecture, numbers = NEEDED[os.uname().machine]
 
     def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
         return struct.pack("HBBI", code, if_true, if_false, value)
@@ -118,7 +119,6 @@ def filter_system_calls(libc: ctypes.CDLL) -> None:
 
 def run(code: str) -> NoReturn:
     """Run the code; what it prints goes to standard output, what it raises to standard error, in one line."""
-    sys.stdout = io.TextIOWrapper(io.FileIO(1, "w"), "utf-8", errors="backslashreplace", line_buffering=True)
     offered = {name: value for name, value in vars(builtins).items() if name not in TAKEN_AWAY}
     space = {"__name__": "__main__", "__builtins__": offered | {"__import__": importing}}
     status = 0
