@@ -136,6 +136,7 @@ def test_a_published_catalogue_opens(tmp_path: Path, catalogue: Catalogue) -> No
     mug = published.product("MUG1")
     assert mug is not None
     assert (mug.id, mug.title, mug.store, mug.details) == ("MUG1", "Mug", "", {"Color": "Red"})
+    assert [entry.name for entry in tmp_path.iterdir()] == ["product.db"]
     assert len(published.fingerprint()) == 64 and published.fingerprint() != catalogue.fingerprint()
 
 

@@ -128,6 +128,7 @@ def test_strict_shows_reviews_with_the_most_words_and_says_so(catalogue: Catalog
     assert titles(result) == ["Bright", "Wobbly hinge", "Good lamp"]
     assert "the first shown has 2 of 3" in result["message"]
     assert "message" not in reviews(catalogue, "strict", "desks flat")
+    assert titles(reviews(catalogue, "strict", "wobbles lamp pricey")) == ["Good lamp", "Wobbly hinge"]
 
 
 def test_strict_says_why_there_is_no_review(catalogue: Catalogue) -> None:

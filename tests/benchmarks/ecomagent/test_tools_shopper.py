@@ -78,6 +78,15 @@ def test_turns_run_out(catalogue: Catalogue, mode: Mode) -> None:
     assert box.revealed == []
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_the_last_question_is_answered(catalogue: Catalogue, mode: Mode) -> None:
+    box = Toolbox(catalogue, task([PRICE], max_clarification_turns=1), mode)
+    assert box.call("ask_user", {"question": "What price?"}) == {
+        "user_response": "Less than 40 dollars.",
+        "turns_remaining": 0,
+    }
+
+
 def test_exactly_100_characters_are_allowed(catalogue: Catalogue) -> None:
     question = "What price" + "?" * 90
     for mode in MODES:
@@ -121,6 +130,12 @@ def test_compat_scores_2_for_a_keyword_in_the_question_and_1_for_an_accident(cat
     assert ask(Toolbox(catalogue, task(slots), "compat"), "Which power source?") == "two"
     # Without the mark "source" is in "resource": one and one make two, and the earlier slot wins.
     assert ask(Toolbox(catalogue, task(slots), "compat"), "Which power source") == "one"
+
+
+def test_compat_passes_over_words_of_one_and_two_letters(catalogue: Catalogue) -> None:
+    slot = {"keywords": ["sofa", "bitter"], "answer": "told"}
+    assert ask(Toolbox(catalogue, task([slot]), "compat"), "so it is") == "Not sure."
+    assert ask(Toolbox(catalogue, task([slot]), "compat"), "so it is a bit") == "told"
 
 
 def test_compat_never_tells_twice_and_lets_the_next_best_slot_answer(catalogue: Catalogue) -> None:
