@@ -23,6 +23,16 @@ def ecomqa(arguments: Sequence[str]) -> None:
         build(config)
 
 
+def ecomagent(arguments: Sequence[str]) -> None:
+    """Shopping tasks of EComAgentBench from any catalogue, validated; the same for the same seed."""
+    from benchmarks.ecomagent.build.config import EcomAgentBuildConfig
+    from benchmarks.ecomagent.build.run import build
+
+    config = parse(EcomAgentBuildConfig, arguments, doc=str(ecomagent.__doc__))
+    with one_of_many():
+        build(config)
+
+
 def ecomagent_catalogue(arguments: Sequence[str]) -> None:
     """The shop of EComAgentBench: one searchable file from metadata and reviews of Amazon Reviews 2023's form."""
     from benchmarks.ecomagent.catalogue_command import build_catalogue
@@ -32,6 +42,7 @@ def ecomagent_catalogue(arguments: Sequence[str]) -> None:
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "ecomqa": ecomqa,
+    "ecomagent": ecomagent,
     "ecomagent-catalogue": ecomagent_catalogue,
 }
 

@@ -33,7 +33,21 @@ def ecomqa(arguments: Sequence[str]) -> None:
         evaluate(config)
 
 
-BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {"ecomscript": ecomscript, "ecomqa": ecomqa}
+def ecomagent(arguments: Sequence[str]) -> None:
+    """EComAgentBench: a checkpoint or a served model shops with ten tools; every failure is laid to a requirement."""
+    from benchmarks.ecomagent.config import EcomAgentConfig
+    from benchmarks.ecomagent.run import evaluate
+
+    config = parse(EcomAgentConfig, arguments, doc=str(ecomagent.__doc__))
+    with one_of_many():
+        evaluate(config)
+
+
+BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
+    "ecomscript": ecomscript,
+    "ecomqa": ecomqa,
+    "ecomagent": ecomagent,
+}
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from math import comb
 from statistics import median
@@ -18,7 +18,8 @@ from benchmarks.ecomagent.attribution import attribution
 from benchmarks.ecomagent.grading.grade import Grade, ItemGrade
 from benchmarks.ecomagent.tasks import ITEM_TYPES, SOURCES
 from benchmarks.ecomagent.trajectory import told
-from benchmarks.statistics import ratio
+from benchmarks.shares import share as wilson
+from benchmarks.statistics import Interval, ratio
 
 EXAMPLES = 20
 IMPLICIT_LEVELS = (("0-1", 0, 1), ("2", 2, 2), ("3+", 3, 1_000_000))
@@ -44,13 +45,20 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Resampling:
-    """How intervals are drawn: tasks are resampled, each with all its trials."""
+    """How intervals are drawn: tasks are resampled, each with all its trials.
+
+    A share of tasks that were played once has Wilson's interval instead, which does not shrink to a point where all
+    tasks went the same way.
+    """
 
     resamples: int = 2000
     seed: int = 0
 
-    def mean(self, outcomes: Sequence[Outcome], value: Callable[[Outcome], float]) -> dict[str, Any]:
-        return self.ratio(outcomes, value, lambda _: 1.0)
+    def share(self, outcomes: Sequence[Outcome], holds: Callable[[Outcome], bool]) -> dict[str, Any]:
+        """Value, low and high of the share of episodes of which something holds."""
+        if len({outcome.grade.task.id for outcome in outcomes}) < len(outcomes):
+            return self.ratio(outcomes, holds, lambda _: 1.0)
+        return _ends_of(wilson(sum(map(holds, outcomes)), len(outcomes)))
 
     def ratio(
         self, outcomes: Sequence[Outcome], above: Callable[[Outcome], float], below: Callable[[Outcome], float]
@@ -64,7 +72,11 @@ class Resampling:
             self.resamples,
             self.seed,
         )
-        return {name: value for name, value in asdict(found).items() if name != "undefined"}
+        return _ends_of(found)
+
+
+def _ends_of(interval: Interval) -> dict[str, Any]:
+    return {"value": interval.value, "low": interval.low, "high": interval.high}
 
 
 def measure(outcomes: Sequence[Outcome], resampling: Resampling) -> dict[str, Any]:
@@ -137,13 +149,13 @@ def _crash(outcome: Outcome) -> dict[str, Any]:
 def intervals(outcomes: Sequence[Outcome], resampling: Resampling) -> dict[str, Any]:
     """The headline ratios with their intervals."""
     return {
-        "overall_accuracy": resampling.mean(outcomes, lambda outcome: outcome.grade.correct),
-        "exact_match_rate": resampling.mean(outcomes, lambda outcome: outcome.grade.exact),
+        "overall_accuracy": resampling.share(outcomes, lambda outcome: outcome.grade.correct),
+        "exact_match_rate": resampling.share(outcomes, lambda outcome: outcome.grade.exact),
         "overall_rubric_satisfaction": resampling.ratio(
             outcomes, lambda outcome: outcome.grade.satisfied, lambda outcome: len(outcome.grade.items)
         ),
-        "prediction_finished_rate": resampling.mean(outcomes, lambda outcome: outcome.grade.predicted_id is not None),
-        "avg_tool_calls": resampling.mean(outcomes, lambda outcome: outcome.number("total_tool_calls")),
+        "prediction_finished_rate": resampling.share(outcomes, lambda outcome: outcome.grade.predicted_id is not None),
+        "avg_tool_calls": resampling.ratio(outcomes, lambda outcome: outcome.number("total_tool_calls"), lambda _: 1.0),
     }
 
 
@@ -190,7 +202,7 @@ def by_intent(outcomes: Sequence[Outcome], resampling: Resampling) -> dict[str, 
     found = {}
     for name in dict.fromkeys(outcome.grade.task.intent_category for outcome in outcomes):
         own = [outcome for outcome in outcomes if outcome.grade.task.intent_category == name]
-        accuracy = resampling.mean(own, lambda outcome: outcome.grade.correct)
+        accuracy = resampling.share(own, lambda outcome: outcome.grade.correct)
         head = headline(own)
         found[name] = {
             "accuracy": accuracy["value"],
@@ -219,7 +231,7 @@ def by_implicit_count(outcomes: Sequence[Outcome], resampling: Resampling) -> di
     for name, low, high in IMPLICIT_LEVELS:
         own = [outcome for outcome in outcomes if low <= len(outcome.grade.task.implicit_rubric_ids) <= high]
         if own:
-            accuracy = resampling.mean(own, lambda outcome: outcome.grade.correct)
+            accuracy = resampling.share(own, lambda outcome: outcome.grade.correct)
             found[name] = {"count": len(own), "accuracy": accuracy["value"], **_ends(accuracy)}
     return found
 

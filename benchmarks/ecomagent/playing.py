@@ -8,7 +8,7 @@ depends on neither kills nor the others' lengths.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -40,11 +40,11 @@ class Errand:
     trial: int = 1
 
 
-def deal(errands: Sequence[Errand], lanes: int, done: Callable[[Errand], bool]) -> list[list[Errand]]:
-    """What each lane has to play: every errand has its lane by its number, whichever of them are done."""
+def deal(errands: Sequence[Errand], lanes: int, done: Collection[str] = ()) -> list[list[Errand]]:
+    """What each lane has to play: every errand has its lane by its number, whichever of them (by task id) are done."""
     dealt: list[list[Errand]] = [[] for _ in range(lanes)]
     for number, errand in enumerate(errands):
-        if not done(errand):
+        if errand.task.id not in done:
             dealt[number % lanes].append(errand)
     return dealt
 

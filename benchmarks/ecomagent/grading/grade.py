@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from benchmarks.ecomagent.catalogue import Catalogue, Product, Review
 from benchmarks.ecomagent.grading.attributes import attribute_match, negative_attribute
-from benchmarks.ecomagent.grading.judge import Answer, Question, ask
+from benchmarks.ecomagent.grading.judge import Answer, Question, answers
 from benchmarks.ecomagent.grading.lexical import entity_match, review_opinion
 from benchmarks.ecomagent.grading.numbers import numeric_range
 from benchmarks.ecomagent.grading.verdict import Verdict
@@ -98,8 +98,8 @@ def grade_all(
         return grades
     questions = [_question(grade, product, scope) for grade, product in zip(grades, shown, strict=True)]
     asked = [row for row, question in enumerate(questions) if question is not None]
-    answers = ask(judge, [question for question in questions if question is not None])
-    for row, answer in zip(asked, answers, strict=True):
+    given = answers(judge, [question for question in questions if question is not None])
+    for row, answer in zip(asked, given, strict=True):
         question = questions[row]
         assert question is not None
         grades[row] = _corrected(grades[row], question, answer)

@@ -1,25 +1,25 @@
 """A language model as the judge of what only meaning decides: asked at temperature 0, held to the ids it was given.
 
 A reply that is no JSON, lacks an item, has one twice or one that was not asked, or says neither true nor false is put
-back to the judge with what is wrong, up to ``ATTEMPTS`` times. What then has no answer stays without one: it is never
-taken for "no".
+back to the judge with what is wrong (benchmarks.asking). A question that then has no answer stays without one: it is
+never taken for "no".
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
+from benchmarks.asking import ask
 from benchmarks.ecomagent.catalogue import Product, Review
 from benchmarks.ecomagent.grading.lexical import REVIEW_CHARACTERS
 from benchmarks.ecomagent.grading.verdict import Verdict
 from benchmarks.ecomagent.tasks import RubricItem, Voucher
-from models.generation import Chat, Completion, Generator, Message, SamplingSettings
+from models.generation import Chat, Found, Generator, SamplingSettings, chat
 
-ATTEMPTS = 3
 SETTINGS = SamplingSettings(max_tokens=2048, temperature=0.0)
 PROMPT_VERSION = "1"
 
@@ -55,47 +55,29 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """The judge's verdicts by item id (an item without one is absent) and how often it had to be asked."""
+    """The judge's verdicts by item id; none, and what was wrong, where it gave no usable reply."""
 
     verdicts: Mapping[str, Verdict]
-    attempts: int
     problem: str = ""
 
 
-def ask(generator: Generator, questions: Sequence[Question]) -> list[Answer]:
-    """The judge's answers, one a question, in order. Questions without items are answered without asking."""
-    chats = {row: _fitting(generator, question) for row, question in enumerate(questions) if question.items}
-    answers = [Answer({}, 0)] * len(questions)
-    for attempt in range(1, ATTEMPTS + 1):
-        rows = list(chats)
-        for place, completion in generator.generate([chats[row] for row in rows], SETTINGS):
-            row = rows[place]
-            verdicts, problem = read_reply(completion, questions[row].items)
-            answers[row] = Answer({**answers[row].verdicts, **verdicts}, attempt, problem)
-            if problem:
-                chats[row] = _again(chats[row], completion, problem)
-            else:
-                del chats[row]
-        if not chats:
-            break
-    return answers
-
-
-def _again(chat: Chat, completion: Completion, problem: str) -> Chat:
-    retry = f"That reply cannot be used: {problem}. Answer once more, with the JSON alone."
-    turns = (Message("assistant", completion.text), Message("user", retry))
-    return Chat((*chat.messages[:2], *turns), chat.sample)
+def answers(generator: Generator, questions: Sequence[Question]) -> list[Answer]:
+    """The judge's answers, one a question, in order."""
+    chats = [_fitting(generator, question) for question in questions]
+    readers = [partial(verdicts_in, items=question.items) for question in questions]
+    replies = ask(generator, chats, SETTINGS, readers)
+    return [Answer(reply.value or {}, reply.problem) for reply in replies]
 
 
 def _fitting(generator: Generator, question: Question) -> Chat:
     """The question as a chat that leaves room for the reply: reviews and features are halved until it does."""
     reviews, features = list(question.reviews), list(question.product.features)
     while True:
-        chat = Chat((Message("system", SYSTEM), Message("user", prompt(question, features, reviews))))
-        counted = generator.prompt_tokens([chat])
+        asked = chat(prompt(question, features, reviews), SYSTEM)
+        counted = generator.prompt_tokens([asked])
         room = None if generator.context is None else generator.context - SETTINGS.max_tokens
         if counted is None or room is None or counted[0] <= room or not (reviews or features):
-            return chat
+            return asked
         if reviews:
             reviews = reviews[: len(reviews) // 2]
         else:
@@ -139,23 +121,18 @@ def _asked(item: RubricItem) -> dict[str, Any]:
     }
 
 
-def read_reply(completion: Completion, items: Sequence[RubricItem]) -> tuple[dict[str, Verdict], str]:
-    """(usable verdicts by item id, what is wrong with the reply or "")."""
-    if completion.finish == "length":
-        return {}, f"it is longer than {SETTINGS.max_tokens} tokens"
-    reply = _json_in(completion.text)
+def verdicts_in(reply: Any, items: Sequence[RubricItem]) -> dict[str, Verdict]:
+    """The verdicts of a reply's JSON by item id. Raises ValueError that tells the judge what is wrong with it."""
     results = reply.get("results") if isinstance(reply, Mapping) else reply
     if not isinstance(results, list):
-        return {}, 'it has no JSON object with a list "results"'
+        raise ValueError('it has no list "results"')
     asked = {item.id for item in items}
     verdicts: dict[str, Verdict] = {}
     problems: list[str] = []
-    mixed_up = False
     for entry in _flat(results):
         name = entry.get("rubric_id") if isinstance(entry, Mapping) else None
         satisfied = _truth(entry.get("satisfied")) if isinstance(entry, Mapping) else None
         if name not in asked or name in verdicts:
-            mixed_up = True
             problems.append(f"{name} is answered twice" if name in verdicts else f"{name!r} was not asked")
         elif satisfied is None:
             problems.append(f"{name} is neither true nor false")
@@ -163,8 +140,9 @@ def read_reply(completion: Completion, items: Sequence[RubricItem]) -> tuple[dic
             verdicts[name] = Verdict(satisfied, str(entry.get("reasoning") or ""), None, "judge")
     if missing := [item.id for item in items if item.id not in verdicts]:
         problems.append(f"no answer for {', '.join(missing)}")
-    # Where an id was mixed up, no verdict is certain to be about the item that it names.
-    return ({} if mixed_up else verdicts), "; ".join(problems)
+    if problems:
+        raise ValueError("; ".join(problems))
+    return verdicts
 
 
 def _truth(value: object) -> bool | None:
@@ -179,18 +157,6 @@ def _flat(results: list[Any]) -> Iterator[Any]:
         yield from entry if isinstance(entry, list) else [entry]
 
 
-def _json_in(text: str) -> Any:
-    """The JSON in a reply: all of it, a fenced block, or from the first brace to the last; None where there is none."""
-    fenced = re.findall(r"```(?:json)?\s*(.*?)```", text, re.DOTALL)
-    braces = text[text.find("{") : text.rfind("}") + 1]
-    for candidate in (text, *fenced, braces):
-        try:
-            return json.loads(candidate)
-        except ValueError:
-            continue
-    return None
-
-
-def facts(generator: Generator) -> dict[str, Any]:
+def facts(judge: Generator | Found) -> dict[str, Any]:
     """What fixes this judge's answers, for results: the model, the prompt's version, the settings."""
-    return {"name": generator.name, **generator.facts, "prompt": PROMPT_VERSION, "settings": asdict(SETTINGS)}
+    return {"name": judge.name, **judge.facts, "prompt": PROMPT_VERSION, "settings": asdict(SETTINGS)}

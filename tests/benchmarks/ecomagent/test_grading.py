@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from errands import LAMP, LAMP_LINE, Shelf
 
+from benchmarks.asking import ATTEMPTS
 from benchmarks.ecomagent.catalogue import Product, Review
 from benchmarks.ecomagent.grading.agreement import agreement
 from benchmarks.ecomagent.grading.attributes import attribute_match, negative_attribute
 from benchmarks.ecomagent.grading.grade import NOTHING_RECOMMENDED, Grade, grade_all
-from benchmarks.ecomagent.grading.judge import ATTEMPTS, Question, ask, read_reply
+from benchmarks.ecomagent.grading.judge import Question, answers, verdicts_in
 from benchmarks.ecomagent.grading.lexical import entity_match, review_opinion
 from benchmarks.ecomagent.grading.numbers import numeric_range
 from benchmarks.ecomagent.grading.vouchers import budget_match, price_after
@@ -293,7 +294,8 @@ def test_what_code_can_tell_stays_with_code_and_the_agreement_is_counted() -> No
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
-        ("I think so.", 'no JSON object with a list "results"'),
+        ("I think so.", "it holds no JSON"),
+        ('{"verdict": true}', 'it has no list "results"'),
         (reply(r8=True, r99=True), "'r99' was not asked"),
         ('{"results": [{"rubric_id": "r8", "satisfied": "maybe"}]}', "r8 is neither true nor false"),
         ('{"results": []}', "no answer for r8"),
@@ -317,16 +319,16 @@ def test_a_judge_that_never_answers_is_not_a_no() -> None:
 
 def test_lists_inside_the_list_are_opened_and_words_for_truth_understood() -> None:
     items = TASK.rubrics[:2]
-    text = '{"results": [[{"rubric_id": "r1", "satisfied": "True"}, {"rubric_id": "r2", "satisfied": false}]]}'
-    verdicts, problem = read_reply(Completion(text, 1, 1, "stop"), items)
-    assert (problem, {name: verdict.satisfied for name, verdict in verdicts.items()}) == ("", {"r1": True, "r2": False})
+    results = [[{"rubric_id": "r1", "satisfied": "True"}, {"rubric_id": "r2", "satisfied": False}]]
+    verdicts = verdicts_in({"results": results}, items)
+    assert {name: verdict.satisfied for name, verdict in verdicts.items()} == {"r1": True, "r2": False}
 
 
 def test_reviews_go_before_a_question_is_too_long_for_its_judge() -> None:
     item = RubricItem.model_validate({**LAMP_LINE["rubrics"][7], "type": "review_opinion", "field": "review"})
     reviews = tuple(review(f"number {number} " + "word " * 90) for number in range(16))
     judge = Scripted(reply(r8=True), context=2048 + 1300)
-    (answer,) = ask(judge, [Question(LAMP, (item,), reviews)])
+    (answer,) = answers(judge, [Question(LAMP, (item,), reviews)])
     assert answer.verdicts["r8"].satisfied
     content = judge.asked[0].messages[1].content
     assert "number 3 " in content and "number 4 " not in content  # 16, 8, then 4 of them

@@ -108,7 +108,7 @@ def test_every_turn_is_what_a_plain_pass_over_the_whole_conversation_gives(
     generator: LocalGenerator, catalogue: Catalogue, checkpoint: Path
 ) -> None:
     player = agent(generator, catalogue, lanes=2)
-    records = played(player, catalogue, deal(errands(3), 2, lambda one: False))
+    records = played(player, catalogue, deal(errands(3), 2))
     assert {record["stop_reason"] for record in records.values()} == {"recommended"}
     assert len(player.seen) == 3 * len(CALLS)
     plain = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
@@ -131,7 +131,7 @@ def test_the_conversation_is_read_as_its_template_writes_it(
 
 
 def test_keeping_changes_the_cost_and_nothing_else(generator: LocalGenerator, catalogue: Catalogue) -> None:
-    lanes = deal(errands(3), 2, lambda one: False)
+    lanes = deal(errands(3), 2)
     kept = played(agent(generator, catalogue, lanes=2), catalogue, lanes)
     anew = played(agent(generator, catalogue, lanes=2, keep=False), catalogue, lanes)
     for name, record in anew.items():
@@ -143,8 +143,8 @@ def test_keeping_changes_the_cost_and_nothing_else(generator: LocalGenerator, ca
 
 
 def test_records_do_not_depend_on_what_was_played_before(generator: LocalGenerator, catalogue: Catalogue) -> None:
-    whole = played(agent(generator, catalogue, lanes=2), catalogue, deal(errands(4), 2, lambda one: False))
-    rest = deal(errands(4), 2, lambda one: one.task.id in ("t0", "t1", "t3"))
+    whole = played(agent(generator, catalogue, lanes=2), catalogue, deal(errands(4), 2))
+    rest = deal(errands(4), 2, {"t0", "t1", "t3"})
     assert played(agent(generator, catalogue, lanes=2), catalogue, rest) == {"t2": whole["t2"]}
 
 
@@ -153,7 +153,7 @@ def test_drawn_turns_follow_from_seed_task_and_trial(generator: LocalGenerator, 
         sampling = SamplingSettings(max_tokens=8, temperature=1.0, seed=seed)
         player = agent(generator, catalogue, lanes=lanes, sampling=sampling)
         trials = [replace(errand, trial=trial) for errand in errands(2)]
-        records = played(player, catalogue, deal(trials, lanes, lambda one: False))
+        records = played(player, catalogue, deal(trials, lanes))
         return [message["content"] for message in records["t1"]["trajectory"] if message["role"] == "assistant"]
 
     assert words(1) == words(2)

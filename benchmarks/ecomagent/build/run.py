@@ -1,0 +1,207 @@
+"""A construction from configuration to files: intent by intent, product by product, every drop told.
+
+The folder gets ``tasks.jsonl`` (the valid tasks), ``failed.jsonl`` (tasks that were written and refused), and
+``build.json`` (counts, drops by stage, settings). Meanwhile ``progress.jsonl`` keeps what became of every product, so
+that a killed construction goes on, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.ecomagent.build import judging, llm, sampling
+from benchmarks.ecomagent.build.assemble import Assembler, Dropped, Settings, Shop
+from benchmarks.ecomagent.build.config import EcomAgentBuildConfig
+from benchmarks.ecomagent.build.intents import INTENTS, Intent
+from benchmarks.ecomagent.build.judging import JudgeGate
+from benchmarks.ecomagent.build.llm import LanguageModel
+from benchmarks.ecomagent.build.template import Templates
+from benchmarks.ecomagent.catalogue import Catalogue
+from benchmarks.ecomagent.samples import SAMPLE, open_catalogue
+from benchmarks.ecomagent.tasks import Task, task_line, write_tasks
+from benchmarks.ecomagent.validator import validate
+from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
+from models.backbone import LoadSettings
+from models.generation import Found, find_generator
+from models.runtime import this_process, versions
+
+TASKS, FAILED, SUMMARY, PROGRESS = "tasks.jsonl", "failed.jsonl", "build.json", "progress.jsonl"
+TEMPLATES_VERSION = "1"
+BATCH = 10  # products looked at for a task that is wanted, before an intent is given up
+
+
+def build(config: EcomAgentBuildConfig) -> dict[str, Any]:
+    """Build tasks; returns what ``build.json`` says.
+
+    Raises ValueError or FileNotFoundError in words; ValueError too where a task does not pass the independent
+    validator, which would be a fault of the construction.
+    """
+    if this_process().num_processes > 1:
+        raise ValueError("a construction runs in one process; start it with python, not with accelerate launch")
+    if unknown := [name for name in config.intents if name not in INTENTS]:
+        raise ValueError(f"intents: {', '.join(unknown)} is no intent; there are {', '.join(INTENTS)}")
+    say = Console(stderr=True, highlight=False, soft_wrap=True)
+    catalogue = open_catalogue(config.catalogue)
+    writer, judge = (_found(config, reference) for reference in (config.generator, config.judge))
+    folder = _folder(config, catalogue, writer, judge)
+    if (folder.path / SUMMARY).is_file():
+        say.print(f"{folder.path} is finished; give --overwrite to build again")
+        summary: dict[str, Any] = json.loads((folder.path / SUMMARY).read_text(encoding="utf-8"))
+        return summary
+    assembler = Assembler(
+        Shop(catalogue, config.seed),
+        Settings(config.seed, config.min_features, config.max_features),
+        Templates() if writer is None else LanguageModel(writer.open()),
+        None if judge is None else JudgeGate(judge.open()),
+    )
+    made = _Construction(config, assembler, folder.path / PROGRESS)
+    for name in config.intents:
+        made.intent(INTENTS[name])
+        say.print(
+            f"{name}: {made.counts[name]['tasks']} of {config.tasks} tasks, {made.counts[name]['looked_at']} products"
+        )
+    write_tasks(folder.path / TASKS, made.tasks)
+    write_text(folder.path / FAILED, "".join(task_line(task) for task in made.failed))
+    if faults := validate(folder.path / TASKS, catalogue.path):
+        raise ValueError(f"{len(faults)} faults in {folder.path / TASKS}, the first: {faults[0]}")
+    summary = _summary(folder, made)
+    write_text(folder.path / SUMMARY, to_json(summary))
+    (folder.path / PROGRESS).unlink(missing_ok=True)
+    say.print(f"{folder.path}: {len(made.tasks)} tasks, all valid: {TASKS}, {FAILED}, {SUMMARY}")
+    return summary
+
+
+def _found(config: EcomAgentBuildConfig, reference: str | None) -> Found | None:
+    if reference is None:
+        return None
+    settings = LoadSettings(
+        dtype=config.dtype, quantization=config.quantization, trust_remote_code=config.trust_remote_code
+    )
+    return find_generator(reference, None, settings, config.rows, this_process().device, config.concurrency)
+
+
+def _folder(
+    config: EcomAgentBuildConfig, catalogue: Catalogue, writer: Found | None, judge: Found | None
+) -> EvaluationFolder:
+    """The folder of this construction, opened; refuses one that holds another."""
+    identity = {
+        "construction": "ecomagent",
+        "catalogue": catalogue.fingerprint(),
+        "writer": {"templates": TEMPLATES_VERSION}
+        if writer is None
+        else {**writer.facts, "prompt": llm.PROMPT_VERSION},
+        "judge": None if judge is None else {**judge.facts, "prompt": judging.PROMPT_VERSION},
+        "settings": {
+            name: getattr(config, name) for name in ("intents", "tasks", "min_features", "max_features", "name", "seed")
+        },
+    }
+    named = Path(config.catalogue).stem if config.catalogue != SAMPLE else SAMPLE
+    default = Path("results") / "ecomagent-tasks" / f"{named}-{writer.name if writer else 'templates'}"
+    folder = EvaluationFolder(Path(config.out) if config.out else default, identity, ())
+    folder.refuse_other(config.overwrite)
+    if config.overwrite:
+        folder.clear()
+        for name in (TASKS, FAILED, SUMMARY, PROGRESS):
+            (folder.path / name).unlink(missing_ok=True)
+    folder.open()
+    return folder
+
+
+@dataclass
+class _Construction:
+    """Tasks made so far, and what became of every product."""
+
+    config: EcomAgentBuildConfig
+    assembler: Assembler
+    progress: Path
+    tasks: list[Task] = field(default_factory=list)
+    failed: list[Task] = field(default_factory=list)
+    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
+    targets: set[str] = field(default_factory=set)
+    number: int = 0
+
+    def __post_init__(self) -> None:
+        self.before = list(_outcomes(self.progress))
+
+    def intent(self, intent: Intent) -> None:
+        """Look at products until there are as many tasks as are wanted, or too many dropped out."""
+        counts = self.counts.setdefault(intent.name, Counter())
+        most = int(max(BATCH * self.config.tasks, 200) * intent.share)
+        for product_id in sampling.candidates(self.assembler.shop.catalogue, intent, self.config.seed):
+            if counts["tasks"] >= self.config.tasks or counts["looked_at"] >= most:
+                return
+            if product_id in self.targets:
+                continue
+            counts["looked_at"] += 1
+            self._take(intent, product_id, self._outcome(intent, product_id), counts)
+
+    def _outcome(self, intent: Intent, product_id: str) -> Task | Dropped:
+        """What becomes of a product: as it was found before, or found now and written down."""
+        if self.before:
+            return self.before.pop(0)
+        name = f"{self.config.name}_{self.number + 1:04d}"
+        outcome = self.assembler.make(name, intent, product_id, self.used)
+        task = outcome.task if isinstance(outcome, Dropped) else outcome
+        dropped = {"stage": outcome.stage, "reason": outcome.reason} if isinstance(outcome, Dropped) else None
+        line = {
+            "product": product_id,
+            "dropped": dropped,
+            "task": None if task is None else json.loads(task_line(task)),
+        }
+        with self.progress.open("a", encoding="utf-8") as file:
+            file.write(to_line(line))
+        return outcome
+
+    def _take(self, intent: Intent, product_id: str, outcome: Task | Dropped, counts: Counter[str]) -> None:
+        if isinstance(outcome, Dropped):
+            counts[f"dropped: {outcome.stage}"] += 1
+            if outcome.task is not None:  # it had a number, which stays a gap
+                self.number += 1
+                self.failed.append(outcome.task)
+            return
+        self.number += 1
+        counts["tasks"] += 1
+        self.tasks.append(outcome)
+        self.targets.add(product_id)
+        self.used.update(feature.field for feature in outcome.extracted_features or ())
+
+
+def _outcomes(progress: Path) -> Iterator[Task | Dropped]:
+    """What a killed construction wrote down; a last line that was cut is forgotten, and removed."""
+    if not progress.is_file():
+        return
+    whole = [line for line in progress.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    write_text(progress, "".join(whole))
+    for text in whole:
+        line = json.loads(text)
+        task = None if line["task"] is None else Task.model_validate(line["task"])
+        if line["dropped"] is not None:
+            yield Dropped(line["dropped"]["stage"], line["dropped"]["reason"], task)
+        else:
+            assert task is not None
+            yield task
+
+
+def _summary(folder: EvaluationFolder, made: _Construction) -> dict[str, Any]:
+    items = [item for task in made.tasks for item in task.rubrics]
+    return {
+        **folder.identity,
+        "tasks": len(made.tasks),
+        "failed": len(made.failed),
+        "by_intent": {name: dict(sorted(counts.items())) for name, counts in made.counts.items()},
+        "items": {
+            "total": len(items),
+            "by_source": dict(Counter(item.info_source for item in items)),
+            "by_type": dict(Counter(item.type for item in items)),
+            "implicit": sum(len(task.implicit_rubric_ids) for task in made.tasks),
+        },
+        "versions": versions(),
+    }

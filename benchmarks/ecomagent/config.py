@@ -1,0 +1,79 @@
+"""The configuration of an evaluation: every field is a flag and a YAML key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from benchmarks.ecomagent.episodes import MAX_STEPS
+from benchmarks.ecomagent.formats import FormatName
+from benchmarks.ecomagent.grading.grade import Scope
+from benchmarks.ecomagent.tools import Mode
+from models.backbone import Dtype, Quantization
+
+Reference = Literal["oracle", "thorough", "visible-only", "random"]
+
+
+@dataclass(frozen=True)
+class EcomAgentConfig:
+    """An evaluation on EComAgentBench, or on tasks of one's own in its format.
+
+    Attributes:
+        tasks: a JSONL file of tasks (the published one, or what scripts/build.py ecomagent wrote), or sample.
+        catalogue: the file that the tasks shop in (scripts/build.py ecomagent-catalogue wrote it, or the published
+            product.db), or sample.
+        checkpoint: who shops: a packaged name (smollm2-135m), a folder, a hub id (org/name[@revision]), or a served
+            model (http://host:port/v1#model). May be left out where the adapter names its backbone.
+        adapter: a folder with a LoRA adapter.
+        agent: a reference agent in place of a checkpoint: oracle, thorough, visible-only or random.
+        mode: strict (tools without the published oddities) or compat (with them).
+        limit: play at most so many tasks of each intent, the first ones.
+        trials: how often each task is played; pass^k is told for every k up to it. Needs a temperature.
+        lanes: episodes in flight: over one local model, or at a server.
+        max_steps: turns of an episode at most.
+        max_new_tokens: tokens of a turn at most, reasoning included.
+        temperature, top_p: how turns are drawn; 0 is greedy.
+        thinking: switch a chat template's reasoning on or off; None leaves it to the template.
+        tool_format: how a local checkpoint writes calls (hermes, qwen_xml, llama3, mistral, plain); None reads that off
+            its chat template.
+        context: tokens that a conversation and its next turn may have; None is the model's own limit.
+        keep: keep keys and values between turns; off (--no_keep) is for comparison only.
+        judge: a model that decides what only meaning decides (named like a checkpoint); None compares words.
+        judge_scope: open (ask the judge where code cannot tell) or all (about everything, to see how far it agrees).
+        retry_errors: play episodes again that ended with an error.
+        resamples: bootstrap resamples of the tasks.
+        seed: draws turns, the reference agents' chances and the bootstrap's resamples.
+        threads: CPU threads a process; None shares the machine's cores among the processes on it.
+        out: the results' folder; None is results/ecomagent/<who>. What was stopped goes on there.
+        overwrite: forget what is there and start anew.
+    """
+
+    tasks: str = "sample"
+    catalogue: str = "sample"
+    checkpoint: str | None = None
+    adapter: str | None = None
+    agent: Reference | None = None
+    mode: Mode = "strict"
+    limit: int | None = None
+    trials: int = 1
+    lanes: int = 8
+    max_steps: int = MAX_STEPS
+    max_new_tokens: int = 512
+    temperature: float = 0.0
+    top_p: float = 1.0
+    thinking: bool | None = None
+    tool_format: FormatName | None = None
+    context: int | None = None
+    keep: bool = True
+    judge: str | None = None
+    judge_scope: Scope = "open"
+    retry_errors: bool = False
+    dtype: Dtype = "auto"
+    quantization: Quantization = "none"
+    attention: str | None = None
+    trust_remote_code: bool = False
+    resamples: int = 2000
+    seed: int = 0
+    threads: int | None = None
+    out: str | None = None
+    overwrite: bool = False
