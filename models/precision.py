@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import resource
 import time
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -117,17 +118,39 @@ def set_float32_products(exact: bool) -> None:
     _SWITCH.fp32_precision = "bf16" if through_onednn else "none"
 
 
-def flops_per_token(model: nn.Module) -> int:
-    """Floating-point operations of the linear layers for one token forwards, a multiplication and an addition each.
+def flops_per_token(model: nn.Module, learning: bool = False) -> int:
+    """Floating-point operations of the linear layers for one token, a multiplication and an addition each.
 
     The projection to a vocabulary, of which a judge computes two rows, and attention's products are left out.
+
+    Args:
+        learning: count the backward pass too: the gradient of each layer's input from the first trained weight on, and
+            that of each trained weight.
     """
     output = getattr(model, "get_output_embeddings", lambda: None)()
-    return sum(
-        2 * module.in_features * module.out_features
-        for module in model.modules()
-        if isinstance(module, nn.Linear) and module is not output
-    )
+    total, reached = 0, False
+    for module in model.modules():
+        if isinstance(module, nn.Linear) and module is not output:
+            passes = 1 + (learning and reached) + (learning and module.weight.requires_grad)
+            total += 2 * module.in_features * module.out_features * passes
+        reached = reached or any(parameter.requires_grad for parameter in module.parameters(recurse=False))
+    return total
+
+
+def compute_dtype(model: nn.Module) -> torch.dtype | None:
+    """The dtype of the products that take most of a model's time; None where the weights are quantized."""
+    layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    largest = max(layers, key=lambda layer: layer.in_features * layer.out_features, default=None)
+    if largest is None or not largest.weight.is_floating_point():
+        return None
+    return largest.weight.dtype
+
+
+def peak_memory() -> float:
+    """GiB that this process has held at most: on its GPU where it has one, else in main memory."""
+    if torch.cuda.is_available():
+        return torch.cuda.max_memory_allocated() / 2**30
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def _cpu_name() -> str:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from torch import nn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from models.judge import Batch
 from models.packing import Packed
+from models.precision import compute_dtype, flops_per_token, peak_memory, rate
 from train.config import TrackingConfig
 
 
@@ -43,12 +45,16 @@ class MetricsFile(TrainerCallback):
 class Throughput(TrainerCallback):
     """Adds to each logged training line, for the time since the last one: tokens/s and records/s, the share of padding
     among the tokens computed, and the share of the records' tokens that were not computed because another record of
-    the batch begins with them as well.
+    the batch begins with them as well; ``mfu``, the share of the machine's own rate of matrix products (measured when
+    training begins) at which the linear layers ran; and the most memory held so far, in GiB.
 
     The figures are of this process; ``watch`` is called with each batch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, model: nn.Module) -> None:
+        self.flops = flops_per_token(model, learning=True)
+        self.dtype = compute_dtype(model)
+        self.rate: float | None = None
         self.real = self.computed = self.padding = self.rows = 0
         self.since = time.perf_counter()
 
@@ -64,6 +70,10 @@ class Throughput(TrainerCallback):
             self.computed += mask.numel()
             self.padding += mask.numel() - real
         self.rows += rows
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self.dtype is not None:
+            self.rate = rate(self.dtype, args.device)
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.rows == 0:
@@ -84,6 +94,9 @@ class Throughput(TrainerCallback):
         logs["records_per_second"] = round(self.rows / seconds, 2)
         logs["padding_share"] = round(self.padding / self.computed, 4)
         logs["shared_share"] = round(1 - (self.computed - self.padding) / self.real, 4)
+        if self.rate is not None:
+            logs["mfu"] = round(self.flops * self.computed / seconds / (self.rate * 1e9), 4)
+        logs["peak_memory_gib"] = round(peak_memory(), 3)
         self.real = self.computed = self.padding = self.rows = 0
 
 

@@ -54,7 +54,7 @@ class JudgeTrainer(Trainer):
             compute_metrics=validation_metrics,
             callbacks=callbacks,
         )
-        self.throughput = Throughput()
+        self.throughput = Throughput(judge.model)
         self.callback_handler.callbacks.insert(0, self.throughput)  # it adds to lines that the others write
         if self.args.n_gpu > 1:
             raise RuntimeError("several GPUs in one process: start with `accelerate launch`, one process a GPU")

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from models import precision
-from models.precision import Products, fastest, flops_per_token, products, rate, set_float32_products
+from models.precision import Products, compute_dtype, fastest, flops_per_token, products, rate, set_float32_products
 
 MEASURED = Products(float32=100.0, onednn=105.0, bfloat16=400.0, onednn_error=1.2)
 
@@ -87,4 +87,17 @@ def test_measuring_leaves_torch_as_it_was_and_gives_rates_above_nothing() -> Non
 
 
 def test_operations_are_counted_by_hand() -> None:
-    assert flops_per_token(nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2, bias=False))) == 2 * (15 + 10)
+    model = nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 2, bias=False))
+    assert flops_per_token(model) == 2 * (15 + 10)
+    # Both weights learn; the first layer's input needs no gradient.
+    assert flops_per_token(model, learning=True) == 2 * (15 * 2 + 10 * 3)
+    model[0].requires_grad_(False)
+    assert flops_per_token(model, learning=True) == 2 * (15 + 10 * 2)
+    model[0].bias.requires_grad_()
+    assert flops_per_token(model, learning=True) == 2 * (15 + 10 * 3)
+
+
+def test_the_compute_dtype_is_that_of_the_largest_layer() -> None:
+    model = nn.Sequential(nn.Linear(3, 5), nn.Linear(50, 20).bfloat16())
+    assert compute_dtype(model) == torch.bfloat16
+    assert compute_dtype(nn.ReLU()) is None

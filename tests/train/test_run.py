@@ -175,4 +175,4 @@ def test_every_training_line_has_throughput_and_the_share_of_padding(tiny_config
     assert len(trained) == 4
     for line in trained:
         assert line["tokens_per_second"] > line["records_per_second"] > 0
-        assert 0 <= line["padding_share"] < 1
+        assert 0 <= line["padding_share"] < 1 and 0 <= line["shared_share"] < 1 and line["mfu"] > 0

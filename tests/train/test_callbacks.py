@@ -1,0 +1,52 @@
+"""Throughput as worked out by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from models.packing import pack
+from train import callbacks
+from train.callbacks import Throughput
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Seconds that a test sets."""
+    now = {"seconds": 0.0}
+    monkeypatch.setattr(callbacks.time, "perf_counter", lambda: now["seconds"])
+    monkeypatch.setattr(callbacks, "rate", lambda dtype, device: 2e-6)  # 2,000 operations a second
+    return now
+
+
+def test_a_line_tells_rates_padding_sharing_and_utilisation(clock: dict[str, float]) -> None:
+    watch = Throughput(nn.Linear(3, 5))
+    told: Any = (SimpleNamespace(device="cpu"), None, None)
+    watch.on_train_begin(*told)
+    watch.on_step_begin(*told)
+    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+    watch.watch({"attention_mask": mask}, rows=2)
+    # The ten tokens of the beginning stand once: 24 tokens read, 14 computed.
+    watch.watch(pack([[*range(10), 1, 2], [*range(10), 3, 4]]), rows=2)
+    clock["seconds"] = 4.0
+    line: dict[str, Any] = {"loss": 0.5}
+    watch.on_log(*told, logs=line)
+    assert line["tokens_per_second"] == (6 + 24) / 4
+    assert line["records_per_second"] == 1.0
+    assert line["padding_share"] == round(2 / (8 + 14), 4)
+    assert line["shared_share"] == round(1 - (6 + 14) / 30, 4)
+    # 2 * 3 * 5 operations a token forwards and as many for the weight's gradient, 22 tokens in 4 s, of 2,000 a second.
+    assert line["mfu"] == round(60 * 22 / 4 / 2000, 4)
+    assert line["peak_memory_gib"] > 0
+
+
+def test_lines_without_a_loss_and_without_records_stay_as_they_are(clock: dict[str, float]) -> None:
+    watch = Throughput(nn.Linear(3, 5))
+    for line in ({"eval_loss": 1.0}, {"loss": 1.0}):
+        before = dict(line)
+        watch.on_log(SimpleNamespace(device="cpu"), None, None, logs=line)  # type: ignore[arg-type]
+        assert line == before
