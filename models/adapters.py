@@ -42,30 +42,31 @@ class SharingJudge(Judge):
 
 
 def load_judges(
-    folders: Sequence[Path], checkpoint: str | None = None, settings: LoadSettings | None = None
+    folders: Sequence[Path], checkpoint: str | None = None, settings: Sequence[LoadSettings | None] | None = None
 ) -> list[Judge]:
     """The judges of several folders, in their order. A backbone is loaded once for all adapters that were trained over
     it with the same kind of head; whole models are loaded each for itself.
 
     Args:
-        checkpoint, settings: as for `load_judge`, for all of them.
+        checkpoint: as for `load_judge`, for all of them.
+        settings: as for `load_judge`, for each of them.
 
     Raises FileNotFoundError or ValueError as `load_judge` does.
     """
     specs = [JudgeSpec.read(folder) for folder in folders]
+    wanted = settings or [None] * len(folders)
     keys = [
-        _shared(spec, checkpoint, settings) if holds_adapter(folder) else (number,)
-        for number, (folder, spec) in enumerate(zip(folders, specs, strict=True))
+        _shared(spec, checkpoint, own) if holds_adapter(folder) else (number,)
+        for number, (folder, spec, own) in enumerate(zip(folders, specs, wanted, strict=True))
     ]
     judges: list[Judge] = []
-    for number, (folder, spec, key) in enumerate(zip(folders, specs, keys, strict=True)):
-        first = judges[keys.index(key)] if keys.index(key) < number else None
-        if first is None:
-            judge = load_judge(folder, checkpoint, settings)
-            if keys.count(key) > 1:
-                judge = SharingJudge(judge.model, judge.encoder, judge.spec, judge.model.active_adapter)
-        else:
-            judge = _beside(first, folder, spec, f"adapter{number}", settings)
+    for number, (folder, spec, key, own) in enumerate(zip(folders, specs, keys, wanted, strict=True)):
+        if keys.index(key) < number:
+            judges.append(_beside(judges[keys.index(key)], folder, spec, f"adapter{number}", own))
+            continue
+        judge = load_judge(folder, checkpoint, own)
+        if keys.count(key) > 1:
+            judge = SharingJudge(judge.model, judge.encoder, judge.spec, judge.model.active_adapter)
         judges.append(judge)
     return judges
 

@@ -6,6 +6,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,14 @@ def test_the_rooms_import_each_other_only_as_the_contracts_say() -> None:
     linter = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_every_room_is_under_contract_and_described() -> None:
+    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert rooms == set(settings["importlinter"]["root_packages"]) == set(settings["mypy"]["files"])
+    described = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert {room for room in rooms if f"| `{room}/` |" not in described} == set()
 
 
 def test_no_script_hides_a_package() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from jsonargparse import ArgumentParser
 
@@ -24,7 +25,8 @@ def parse(
     """An instance of the dataclass ``tree`` from ``--config FILE.yaml`` and flags, or exit 2 with a sentence.
 
     Flags take either form (``--optim.learning_rate 1e-4``, ``--optim.learning_rate=1e-4``); booleans also stand
-    alone or as ``--no_x``; ``none`` and ``null`` are the absent value.
+    alone or as ``--no_x``; ``none`` and ``null`` are the absent value; a list is given whole (``--x '[a, b]'``) or an
+    entry at a time (``--x a --x b``).
 
     Args:
         default_config: the YAML file that is read when no ``--config`` is given.
@@ -59,6 +61,7 @@ def leaf_types(tree: type, prefix: str = "") -> dict[str, Any]:
 def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
     """Flags in the one form that the parser takes."""
     words: list[str] = []
+    lists: dict[str, list[str]] = {}
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
@@ -80,10 +83,17 @@ def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
                 value = BOOLEANS.get(value.lower(), value)
             elif value.lower() in ("none", "null"):
                 value = "null"
+            if _is_list(leaves[name]) and value != "null" and not value.startswith("["):
+                lists.setdefault(name, []).append(value)
+                continue
             words.append(f"--{name}={value}")
         else:
             words.append(word)
-    return words
+    return words + [f"--{name}={json.dumps(entries)}" for name, entries in lists.items()]
+
+
+def _is_list(kind: Any) -> bool:
+    return get_origin(kind) in (list, tuple) or any(map(_is_list, get_args(kind)))
 
 
 def _explain(message: str, known: list[str]) -> str:

@@ -71,7 +71,7 @@ def test_an_adapter_of_other_layers_stands_beside_one_of_all(base: Callable[...,
 def test_a_backbone_in_bfloat16_leaves_each_adapter_and_head_exact(base: Callable[..., Path], tmp_path: Path) -> None:
     folders = [saved(base("llama", "bfloat16"), tmp_path / f"a{seed}", seed) for seed in range(2)]
     settings = LoadSettings(dtype="bfloat16")
-    judges = load_judges(folders, str(base("llama", "bfloat16")), settings)
+    judges = load_judges(folders, str(base("llama", "bfloat16")), [settings] * 2)
     for judge, folder in zip(judges, folders, strict=True):
         assert torch.equal(found(judge), found(load_judge(folder, str(base("llama", "bfloat16")), settings)))
 

@@ -85,3 +85,16 @@ def test_an_unknown_key_in_yaml_names_the_nearest(tmp_path: Path, capsys: pytest
     with pytest.raises(SystemExit):
         read("--config", str(path))
     assert "optim.batchsize: unknown key; did you mean optim.batch_size?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--lora.targets", "q_proj", "--seed=3", "--lora.targets=v_proj"],
+        ["--lora.targets", "[q_proj, v_proj]", "--seed", "3"],
+        ['--lora.targets=["q_proj","v_proj"]', "--seed", "3"],
+    ],
+)
+def test_a_list_is_given_whole_or_an_entry_at_a_time(words: list[str]) -> None:
+    config = read(*words)
+    assert (config.lora.targets, config.seed) == (("q_proj", "v_proj"), 3)

@@ -1,0 +1,60 @@
+"""What judging is told, in bulk or as a service: every field is a flag and a YAML key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from models.backbone import Dtype, Quantization
+from models.scoring import TOKEN_BUDGET
+
+
+@dataclass(frozen=True)
+class JudgesConfig:
+    """Which judges, and how they compute.
+
+    Attributes:
+        adapter: the folder that training wrote (runs/.../adapter), or a merged or fully fine-tuned model's; give it
+            again for each further judge. Adapters over one backbone share it in memory.
+        checkpoint: the backbone, where the folders cannot name it (it was a local folder).
+        dtype: None is that of training.
+        quantization: none, nf4 or int8; None is that of training.
+        threshold: yes is said from this p_yes on; None is each judge's own.
+        max_length: tokens allowed a record; None is each judge's own. Longer records lose product text.
+        products_per_step: how many of the products that suit a step, the most probable first, stand in the plan that is
+            judged as a whole.
+        token_budget: tokens computed at once; more is faster on a GPU, as far as its memory goes.
+        threads: CPU threads a process; None shares the machine's cores among the processes on it.
+    """
+
+    adapter: tuple[str, ...]
+    checkpoint: str | None = None
+    dtype: Dtype | None = None
+    quantization: Quantization | None = None
+    attention: str | None = None
+    trust_remote_code: bool = False
+    threshold: float | None = None
+    max_length: int | None = None
+    products_per_step: int = 1
+    token_budget: int = TOKEN_BUDGET
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class BulkConfig(JudgesConfig):
+    """Judging rows of a file or of standard input.
+
+    Adapters of one judgment read its records, a label being of no use; adapters of several judgments read plans.
+
+    Attributes:
+        data: a JSONL, Parquet or CSV file, a hub data set (org/name[@revision][:split]), sample:test; - is JSON lines
+            from standard input.
+        out: a .jsonl, .csv or .parquet file; - is JSON lines to standard output. What was stopped goes on there.
+        window: rows that are read, sorted and written together: texts that rows of a window share are computed once,
+            and a killed run loses a window at most. None is 1,024, or 64 plans.
+        overwrite: forget what is there and start anew.
+    """
+
+    data: str = "-"
+    out: str = "-"
+    window: int | None = None
+    overwrite: bool = False
