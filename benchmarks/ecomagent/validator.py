@@ -56,20 +56,20 @@ Item = Mapping[str, Any]
 
 def validate(tasks: str | Path, catalogue: str | Path) -> list[str]:
     """Every fault of a file of tasks as ``line: item: what is wrong``; none if all is as it should be."""
-    faults: list[str] = []
+    found: list[str] = []
     seen: Counter[str] = Counter()
     uri = f"{Path(catalogue).resolve().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(uri, uri=True)) as shop, Path(tasks).open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             try:
                 task = json.loads(line)
-                found = list(_Check(task, shop).faults())
-                seen[task["id"]] += 1
+                seen[str(task["id"])] += 1
+                for fault in _Check(task, shop).faults():
+                    found.append(f"{number}: {fault}")
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                found = [f"cannot be checked: {type(error).__name__}: {error}"]
-            faults += [f"{number}: {fault}" for fault in found]
-    faults += [f"the id {name} stands {count} times" for name, count in seen.items() if count > 1]
-    return faults if seen else [*faults, "no task"]
+                found.append(f"{number}: cannot be checked any further: {type(error).__name__}: {error}")
+    found += [f"the id {name} stands {count} times" for name, count in seen.items() if count > 1]
+    return found if found or seen else ["no task"]
 
 
 class _Check:

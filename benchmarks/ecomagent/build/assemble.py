@@ -129,7 +129,7 @@ class Assembler:
             features += said
         if len(features) < self.settings.min_features:
             return Dropped("features", f"fewer than {self.settings.min_features} features")
-        dealt = split(features, product.title, intent, hintable, rng)
+        dealt = split(features, product.title, intent, partial(hintable, kind=kind), rng)
         if dealt is None:
             return Dropped("split", "no deal of its features meets every source's minimum")
         voucher = None
@@ -157,13 +157,11 @@ class Assembler:
         return dropped
 
 
-def hintable(feature: Feature) -> bool:
-    """Whether a query can hide the feature's value behind a clue."""
-    return (
-        feature.type == "attribute_match"
-        and feature.name in IMPLICIT_FIELDS
-        and bool(clues(feature.name, feature.expected))
-    )
+def hintable(feature: Feature, kind: Kind) -> bool:
+    """Whether a query that names the kind of product can hide the feature's value behind a clue."""
+    if feature.type != "attribute_match" or feature.name not in IMPLICIT_FIELDS:
+        return False
+    return bool(clues(feature.name, feature.expected)) and not any(find(kind.name, feature.expected))
 
 
 def refused(task: Task, issues: list[str], by_judge: bool = False) -> Task:

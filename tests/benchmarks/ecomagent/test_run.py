@@ -1,0 +1,223 @@
+"""Evaluations from configuration to files: kills, trials, judges added later, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from errands import LAMP_LINE, as_meta
+from tiny import tiny_checkpoint
+from tiny_shop import shop
+
+from benchmarks.ecomagent import players, run
+from benchmarks.ecomagent.config import EcomAgentConfig
+from benchmarks.ecomagent.episodes import Episode
+from benchmarks.ecomagent.evaluations import published
+from benchmarks.ecomagent.local_agent import LocalAgent
+from benchmarks.ecomagent.players import FoundPlayer
+from benchmarks.ecomagent.replay import replay
+from benchmarks.ecomagent.replies import Reply, ToolCall
+from benchmarks.ecomagent.run import evaluate
+from benchmarks.ecomagent.samples import open_catalogue
+from benchmarks.ecomagent.tasks import read_tasks
+from benchmarks.ecomagent.tools import Toolbox
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shop of a lamp and ten others, and five tasks of two intents."""
+    folder = tmp_path_factory.mktemp("run")
+    target = LAMP_LINE["target_product"]
+    others = [as_meta(target, parent_asin=f"B0OTHER{k:03}", title=f"Lamp {k}", price=50.0) for k in range(10)]
+    shop(folder, [as_meta(target), *others], [])
+    lines = [
+        {**LAMP_LINE, "id": f"t{k}", "intent_category": ("product_search", "coupon_budget")[k % 2]} for k in range(5)
+    ]
+    (folder / "tasks.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+@pytest.fixture
+def config(where: Path, tmp_path: Path) -> EcomAgentConfig:
+    return EcomAgentConfig(
+        tasks=str(where / "tasks.jsonl"),
+        catalogue=str(where / "shop.db"),
+        agent="oracle",
+        lanes=2,
+        resamples=50,
+        threads=1,
+        out=str(tmp_path / "out"),
+    )
+
+
+def lines(folder: str | None, name: str = "predictions") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (Path(str(folder)) / f"{name}.jsonl").read_text().splitlines()]
+
+
+def test_an_evaluation_from_tasks_to_files(config: EcomAgentConfig, capsys: pytest.CaptureFixture[str]) -> None:
+    results = evaluate(config)
+    assert results["overall_accuracy"] == 1.0 and results["total_samples"] == 5
+    assert results["subject"] == {"name": "oracle", "agent": "oracle", "version": "1", "seed": 0}
+    assert results["data"]["tasks"] == "tasks.jsonl"
+    assert results["cost"]["seconds"]["total"] >= 0
+    predictions = lines(config.out)
+    assert [record["id"] for record in predictions] == ["t0", "t1", "t2", "t3", "t4"]
+    evaluated = lines(config.out, "predictions_evaluation_results")
+    assert [record["correct"] for record in evaluated] == [True] * 5
+    keys = {"rubric_results", "all_satisfied", "exact_product_match", "satisfaction_rate", "target_product_id"}
+    keys |= {"prediction_finished", "runtime_error", "failed_rubric_ids", "failed_rubric_reasons", "judge_model"}
+    assert keys <= evaluated[0].keys()
+    assert sorted(path.name for path in Path(str(config.out)).iterdir()) == [
+        "evaluation.json",
+        "predictions.jsonl",
+        "predictions_evaluation_results.jsonl",
+        "predictions_evaluation_summary.md",
+        "results.json",
+        "turns.jsonl",
+    ]
+    assert str(config.out) not in (Path(str(config.out)) / "results.json").read_text()
+    assert "accuracy: coupon_budget" in capsys.readouterr().out
+    summary = (Path(str(config.out)) / "predictions_evaluation_summary.md").read_text()
+    assert "| Claude Opus 4.6 | 57.1 | 76.6 | 84.6 | 33.9 |" in summary
+    assert len(published()) == 7
+
+
+def test_a_finished_evaluation_is_not_played_again(config: EcomAgentConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = evaluate(config)
+    monkeypatch.setattr(run, "play", None)
+    assert evaluate(config) == first
+    again = evaluate(replace(config, resamples=60))  # another view of the same episodes
+    assert again["view"]["resamples"] == 60 and again["overall_accuracy"] == 1.0
+
+
+def test_records_play_again_without_their_agent(config: EcomAgentConfig) -> None:
+    evaluate(config)
+    catalogue = open_catalogue(config.catalogue)
+    tasks = {task.id: task for task in read_tasks(config.tasks)}
+    for record in lines(config.out):
+        again = replay(record, tasks[record["id"]], Toolbox(catalogue, tasks[record["id"]]))
+        assert again.record("oracle") == record
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tiny_checkpoint(tmp_path_factory.mktemp("checkpoint"), "llama", chat=True)
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "max_position_embeddings": 16384}))
+    return folder
+
+
+def test_a_killed_run_of_a_local_model_goes_on_to_the_same_bytes(
+    config: EcomAgentConfig, checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shopper = replace(config, agent=None, checkpoint=str(checkpoint), max_new_tokens=6, max_steps=3, dtype="float32")
+    shopper = replace(shopper, temperature=1.0, seed=5)
+    whole = replace(shopper, out=str(tmp_path / "whole"))
+    results = evaluate(whole)
+    assert results["stop_reasons"] == {"no_call": 5}
+    assert results["cost"]["computed_tokens"]["total"] < results["cost"]["input_tokens"]["total"]
+
+    own, seen = LocalAgent.reply, []
+
+    def reply(self: LocalAgent, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
+        if len(seen) == 3:  # two episodes have ended, two are under way
+            raise Killed
+        seen.append(len(turns))
+        return own(self, turns)
+
+    monkeypatch.setattr(LocalAgent, "reply", reply)
+    with pytest.raises(Killed):
+        evaluate(shopper)
+    out = Path(str(shopper.out))
+    assert len(list((out / "playing").iterdir())) == 2  # what was being played can be read
+    assert len((out / "predictions.parts" / "process-0.jsonl").read_text().splitlines()) == 2
+    monkeypatch.setattr(LocalAgent, "reply", own)
+    assert evaluate(shopper)["run"]["episodes"] == 3
+    assert (out / "predictions.jsonl").read_bytes() == (tmp_path / "whole" / "predictions.jsonl").read_bytes()
+    assert not (out / "playing").exists()
+
+
+class Fickle:
+    """Recommends the target in some trials, another lamp in others, and breaks down where it is told to."""
+
+    name, facts, batched = "fickle", {"agent": "fickle"}, False
+    broken: frozenset[str] = frozenset()
+
+    def reply(self, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
+        ((_, episode),) = turns
+        if episode.task.id in self.broken:
+            raise ConnectionError("no server")
+        right = (int(episode.task.id[1:]) + episode.trial) % 2
+        arguments = {"product_id": "B0LAMP0001" if right else "B0OTHER001", "reasoning": "."}
+        return [Reply("", (ToolCall("c", "recommend_product", json.dumps(arguments)),))]
+
+
+@pytest.fixture
+def fickle(monkeypatch: pytest.MonkeyPatch) -> Fickle:
+    player = Fickle()
+    found = FoundPlayer(player.name, player.facts, lambda: player)
+    monkeypatch.setattr(run, "find_player", lambda config, device: found)
+    return player
+
+
+def test_trials_are_added_to_what_is_there(config: EcomAgentConfig, fickle: Fickle) -> None:
+    assert evaluate(config)["trials"]["accuracy_by_trial"] == {"1": 3 / 5}  # t0, t2 and t4
+    results = evaluate(replace(config, trials=2))
+    assert results["run"]["episodes"] == 5  # the second trial alone was played
+    assert results["trials"]["accuracy_by_trial"] == {"1": 3 / 5, "2": 2 / 5}
+    assert results["trials"]["pass_hat_k"] == {"1": 0.5, "2": 0.0}
+    assert [record["trial"] for record in lines(config.out, "predictions-2")] == [2] * 5
+    assert results["total_samples"] == 10 and results["tasks"] == 5
+
+
+def test_crashed_episodes_count_as_wrong_until_they_are_retried(config: EcomAgentConfig, fickle: Fickle) -> None:
+    fickle.broken = frozenset({"t1", "t2"})
+    results = evaluate(config)
+    assert (results["overall_accuracy"], results["runtime_error_count"]) == (2 / 5, 2)
+    assert results["published_denominators"]["overall_accuracy"] == 2 / 3
+    assert evaluate(config)["runtime_error_count"] == 2  # finished
+    fickle.broken = frozenset({"t2"})
+    again = evaluate(replace(config, retry_errors=True))
+    assert (again["overall_accuracy"], again["runtime_error_count"], again["run"]["episodes"]) == (2 / 5, 1, 2)
+    assert [record["id"] for record in lines(config.out)] == ["t0", "t1", "t2", "t3", "t4"]
+
+
+def test_a_folder_holds_one_evaluation(config: EcomAgentConfig) -> None:
+    evaluate(config)
+    with pytest.raises(ValueError, match=r"holds another evaluation: max_steps is 100 there and 50 here"):
+        evaluate(replace(config, max_steps=50))
+    assert evaluate(replace(config, max_steps=50, overwrite=True))["max_steps"] == 50
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"agent": None}, "nobody to shop"),
+        ({"checkpoint": "smollm2-135m"}, "agent and checkpoint are both given"),
+        ({"catalogue": "sample"}, r"the targets of 5 of 5 tasks are not in sample, first B0LAMP0001 of t0"),
+        ({"tasks": "none.jsonl"}, "no such file"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(config: EcomAgentConfig, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
+        evaluate(replace(config, **changes))
+
+
+def test_trials_of_a_greedy_model_are_refused(config: EcomAgentConfig, checkpoint: Path) -> None:
+    with pytest.raises(ValueError, match="trials of a greedy model are all the same"):
+        players.find_player(
+            replace(config, agent=None, checkpoint=str(checkpoint), trials=2), run.this_process().device
+        )
+
+
+def test_the_limit_keeps_the_first_tasks_of_each_intent(config: EcomAgentConfig) -> None:
+    assert evaluate(replace(config, limit=1))["total_samples"] == 2
+    assert [record["id"] for record in lines(config.out)] == ["t0", "t1"]
