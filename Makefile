@@ -29,8 +29,8 @@ lint: .venv/dev.installed ## style, types, and which room imports which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev.installed ## for now the tests marked slow (pytest -m slow), which run the packaged models: minutes
-	$(BIN)/python -m pytest -m slow
+bench: .venv/dev.installed ## scoring and training beside what people use, which it installs first: hours on two cores
+	$(BIN)/python scripts/bench.py
 
 # A dot for each package that pip finds: an install takes minutes, and pip says nothing or too much of it.
 define install

@@ -75,7 +75,7 @@ def products() -> Products:
     """What was measured on this kind of CPU, once: a measurement anew at each start could choose otherwise, and a run
     that goes on after a kill would not be the same."""
     path = cache_folder() / "products.json"
-    key = f"{_cpu_name()}, torch {torch.__version__}"
+    key = f"{cpu_name()}, torch {torch.__version__}"
     known = _read(path)
     if key not in known:
         known[key] = asdict(_measure())
@@ -137,13 +137,14 @@ def flops_per_token(model: nn.Module, learning: bool = False) -> int:
     return total
 
 
-def compute_dtype(model: nn.Module) -> torch.dtype | None:
-    """The dtype of the products that take most of a model's time; None where the weights are quantized."""
-    layers = [module for module in model.modules() if isinstance(module, nn.Linear)]
+def compute_dtype(model: nn.Module) -> torch.dtype:
+    """The dtype of the products that take most of a model's time: for quantized weights, what they are expanded to."""
+    output = getattr(model, "get_output_embeddings", lambda: None)()
+    layers = [module for module in model.modules() if isinstance(module, nn.Linear) and module is not output]
     largest = max(layers, key=lambda layer: layer.in_features * layer.out_features, default=None)
-    if largest is None or not largest.weight.is_floating_point():
-        return None
-    return largest.weight.dtype
+    if largest is not None and largest.weight.is_floating_point():
+        return largest.weight.dtype
+    return next(parameter.dtype for parameter in model.parameters() if parameter.is_floating_point())
 
 
 def peak_memory() -> float:
@@ -153,7 +154,7 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
     """The CPU's model as Linux tells it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from models.encoding import Encoded
 from models.judge import Batch, Judge
-from models.packing import Forest, Memory, pack
+from models.packing import Forest, Memory, Packed, pack
 
 # Tokens in a batch, padding included. On a CPU larger batches fall out of the cache; see docs/experiments.md.
 TOKEN_BUDGET = 2048
@@ -38,6 +38,7 @@ class Scoring:
 
     Attributes:
         batches: row numbers; every row stands in one of them.
+        computed: tokens computed so far, padding included.
     """
 
     rescored: tuple[int, ...] = ()
@@ -47,6 +48,7 @@ class Scoring:
         self.encoded = encoded
         self._head: list[int] = []
         self._memory: Memory | None = None
+        self.computed = 0
         rows = [row["input_ids"] for row in encoded]
         if judge.packs and rows:
             forest = Forest(rows)
@@ -71,6 +73,7 @@ class Scoring:
         else:
             batch = judge.encoder.pad(chosen)
         logits = judge.logits(batch)
+        self.computed += batch.tokens if isinstance(batch, Packed) else batch["input_ids"].numel()
         found: NDArray[np.float64] = (logits[:, 1] - logits[:, 0]).double().cpu().numpy()
         return found
 
@@ -79,6 +82,7 @@ class Scoring:
         if self._head and self._memory is None:
             whole = replace(pack([self._head]), keep=[])
             self.judge.logits(whole)
+            self.computed += whole.tokens
             self._memory = tuple(whole.keep or ())
         return self._memory
 

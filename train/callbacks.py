@@ -72,8 +72,7 @@ class Throughput(TrainerCallback):
         self.rows += rows
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if self.dtype is not None:
-            self.rate = rate(self.dtype, args.device)
+        self.rate = rate(self.dtype, args.device)
 
     def on_step_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.rows == 0:

@@ -100,4 +100,4 @@ def test_operations_are_counted_by_hand() -> None:
 def test_the_compute_dtype_is_that_of_the_largest_layer() -> None:
     model = nn.Sequential(nn.Linear(3, 5), nn.Linear(50, 20).bfloat16())
     assert compute_dtype(model) == torch.bfloat16
-    assert compute_dtype(nn.ReLU()) is None
+    assert compute_dtype(nn.Embedding(3, 5).half()) == torch.float16

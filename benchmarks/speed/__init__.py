@@ -1,0 +1,1 @@
+"""How fast judging and teaching are, beside what people use today."""

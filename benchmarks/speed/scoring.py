@@ -1,0 +1,146 @@
+"""Scoring beside the evaluator and the server that people use: in turn, several rounds, medians, and equal scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.speed.environments import HARNESS, VLLM
+from benchmarks.speed.workload import Workload
+
+PEERS = Path(__file__).parent / "peers"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A tool in one setting: the command that scores a workload, ``{work}`` and ``{out}`` filled in."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self, work: Path, out: Path) -> dict[str, Any]:
+        """Score once. Raises RuntimeError with the end of what the tool said."""
+        filled = [part.format(work=work, out=out) for part in self.command]
+        out.unlink(missing_ok=True)
+        made = subprocess.run(
+            filled, cwd=ROOT, env={**os.environ, **self.environment}, capture_output=True, text=True, check=False
+        )
+        if made.returncode or not out.is_file():
+            raise RuntimeError(f"{self.name} ended with status {made.returncode}:\n{made.stderr[-2000:]}")
+        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+        return found
+
+
+def contestants(threads: int, say: Console, peers: Sequence[str]) -> list[Contestant]:
+    """Ours in each precision, and those of the peers asked for (harness, vllm)."""
+    many = ("--threads", str(threads))
+    ours = (sys.executable, "-m", "benchmarks.speed.ours", "{work}", "{out}", *many)
+    found = [Contestant(f"ecomjudge {dtype}", (*ours, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
+    if "harness" in peers:
+        script = (str(HARNESS.ready(say)), str(PEERS / "lm_eval_scores.py"), "{work}", "{out}", *many)
+        found += [
+            Contestant("lm-eval float32, batch 1", script),
+            Contestant("lm-eval float32, batch 8", (*script, "--batch", "8")),
+            Contestant("lm-eval float32 through oneDNN, batch 1", (*script, "--onednn")),
+            Contestant("lm-eval bfloat16, batch 1", (*script, "--dtype", "bfloat16")),
+        ]
+    if "vllm" in peers:
+        bound = {"VLLM_CPU_OMP_THREADS_BIND": f"0-{threads - 1}", "VLLM_CPU_KVCACHE_SPACE": "2"}
+        script = (str(VLLM.ready(say)), str(PEERS / "vllm_scores.py"), "{work}", "{out}", *many)
+        found += [Contestant(f"vLLM {dtype}", (*script, "--dtype", dtype), bound) for dtype in ("float32", "bfloat16")]
+    return found
+
+
+def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Path, say: Console) -> dict[str, Any]:
+    """Every contestant scores the workload in turn, ``rounds`` times. A tool that fails is told of and left out."""
+    path = work.write(folder / f"{work.judgment}-{work.shots}shot.json")
+    runs: dict[str, list[dict[str, Any]]] = {one.name: [] for one in field}
+    failed: dict[str, str] = {}
+    for number in range(rounds):
+        for one in field:
+            if one.name in failed:
+                continue
+            with say.status(f"{work.judgment}, {work.shots} shots, round {number + 1} of {rounds}: {one.name}"):
+                try:
+                    runs[one.name].append(one.run(path, folder / "out.json"))
+                except RuntimeError as error:
+                    failed[one.name] = str(error)
+                    say.print(f"[red]{error}[/red]")
+    reference = runs["ecomjudge exact"][0]["margins"]
+    return {
+        "judgment": work.judgment,
+        "shots": work.shots,
+        "records": len(work.texts),
+        "failed": failed,
+        "tools": {name: summary(found, reference) for name, found in runs.items() if found and name not in failed},
+    }
+
+
+def summary(runs: Sequence[Mapping[str, Any]], reference: Sequence[float]) -> dict[str, Any]:
+    """Medians over rounds, and how far the margins are from ours in exact float32."""
+    rates = [run["records"] / run["seconds"] for run in runs]
+    pairs = [(a, b) for a, b in zip(runs[0]["margins"], reference, strict=True) if a is not None]
+    mine, exact = np.array(pairs).T
+    told = {key: runs[0][key] for key in ("dtype", "tokens", "computed", "rescored") if key in runs[0]}
+    return {
+        "records_per_second": statistics.median(rates),
+        "all_rates": rates,
+        "peak_memory_gib": runs[0]["peak_memory_gib"],
+        "mfu": statistics.median(run["mfu"] for run in runs) if "mfu" in runs[0] else None,
+        "largest_difference": float(np.abs(mine - exact).max()),
+        "verdicts_changed": int(((mine >= 0) != (exact >= 0)).sum()),
+        "without_score": len(reference) - len(pairs),
+        **told,
+    }
+
+
+def ratios(tools: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """How many times the records a second of each peer ours are, like beside like."""
+
+    def rate(name: str) -> float | None:
+        return tools[name]["records_per_second"] if name in tools else None
+
+    harness = {
+        name: found["records_per_second"] for name, found in tools.items() if name.startswith("lm-eval float32, ")
+    }
+    wanted = {
+        "float32 over vLLM float32": (rate("ecomjudge float32"), rate("vLLM float32")),
+        "auto over vLLM bfloat16": (rate("ecomjudge auto"), rate("vLLM bfloat16")),
+        "exact over lm-eval float32, its best batch": (rate("ecomjudge exact"), max(harness.values(), default=None)),
+        "float32 over lm-eval float32 through oneDNN": (
+            rate("ecomjudge float32"),
+            rate("lm-eval float32 through oneDNN, batch 1"),
+        ),
+        "auto over lm-eval bfloat16": (rate("ecomjudge auto"), rate("lm-eval bfloat16, batch 1")),
+        "auto over lm-eval float32, its best batch": (rate("ecomjudge auto"), max(harness.values(), default=None)),
+    }
+    return {name: ours / theirs for name, (ours, theirs) in wanted.items() if ours and theirs}
+
+
+def table(found: Mapping[str, Any]) -> Table:
+    """Rates, memory and agreement of every tool."""
+    title = f"{found['judgment']}, {found['shots']} shots, {found['records']} records"
+    shown = Table("tool", "records/s", "peak GiB", "MFU", "largest difference", "verdicts changed", title=title)
+    for name, tool in found["tools"].items():
+        shown.add_row(
+            name,
+            f"{tool['records_per_second']:.2f}",
+            "-" if tool["peak_memory_gib"] is None else f"{tool['peak_memory_gib']:.2f}",
+            "-" if tool["mfu"] is None else f"{tool['mfu']:.2f}",
+            f"{tool['largest_difference']:.1e}",
+            f"{tool['verdicts_changed']}",
+        )
+    return shown
