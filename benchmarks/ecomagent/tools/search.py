@@ -12,6 +12,8 @@ from benchmarks.ecomagent.tools.matching import compat_expression, expression, t
 
 LAST_PAGE = 100_000
 LONGEST_QUERY = 300
+MOST_RANKED = 30_000
+"""Titles that strict mode ranks: a search stays below 50 ms, also among millions of products."""
 
 
 class SearchArguments(Arguments):
@@ -52,7 +54,10 @@ def _strict_search(visit: Visit, query: str, page: int) -> dict[str, Any]:
         note = {"message": _told(words, kept)}
         words = kept
         total = catalogue.count(expression(words)) if words else 0
-    found = catalogue.search(expression(words), PAGE_SIZE, page * PAGE_SIZE) if total else []
+    ranked = total <= MOST_RANKED
+    if not ranked:
+        note = {"message": f"More than {MOST_RANKED:,} titles match, too many to rank; add words that tell them apart."}
+    found = catalogue.search(expression(words), PAGE_SIZE, page * PAGE_SIZE, ranked) if total else []
     return {"products": listed(found), "page": page, "total_found": total} | note
 
 

@@ -9,6 +9,7 @@ from tiny_shop import shop, task
 
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.tools import Mode, Toolbox
+from benchmarks.ecomagent.tools import search as search_tool
 from benchmarks.ecomagent.tools.matching import compat_expression, together, words_of
 
 
@@ -123,6 +124,17 @@ def test_strict_says_when_no_title_has_any_of_the_words(catalogue: Catalogue) ->
 def test_pages_of_the_fallback_go_on(spoons: Catalogue) -> None:
     result = search(spoons, "strict", "silver spoon", page=2)
     assert (len(result["products"]), result["total_found"]) == (5, 45)
+
+
+def test_strict_does_not_rank_what_is_too_much_and_says_so(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_tool, "MOST_RANKED", 2)
+    result = search(catalogue, "strict", "usb c")
+    assert ids(result) == ["LAMP1", "CHARGER1", "CHARGER2", "CABLE1"]  # the order of the catalogue
+    assert result["total_found"] == 4 and "More than 2 titles match" in result["message"]
+    assert ids(search(catalogue, "strict", "desk lamp")) == ["LAMP2", "LAMP1"]
+    assert ids(search(catalogue, "compat", "usb c")) == ["CHARGER1", "CABLE1", "LAMP1", "CHARGER2"]
 
 
 @pytest.mark.parametrize("query", ["", "  ", "& - *", "\u200b", "x" * 301])
