@@ -25,8 +25,7 @@ class RunFolder:
     """The folder of one run: ``config.yaml``, ``metrics.jsonl``, ``checkpoints/``, ``adapter/``, ``README.md``."""
 
     def __init__(self, config: TrainConfig, judgment: str) -> None:
-        name = config.run.name or f"{config.checkpoint.rstrip('/').rsplit('/', 1)[-1]}-seed{config.seed}"
-        self.path = Path(config.run.folder) / judgment / name
+        self.path = Path(config.run.folder) / judgment / (config.run.name or _default_name(config))
         self.checkpoints = self.path / "checkpoints"
         self.adapter = self.path / ADAPTER
         self.metrics = self.path / METRICS_FILE
@@ -77,6 +76,14 @@ class RunFolder:
             lines = self.metrics.read_text(encoding="utf-8").splitlines()
             kept = [line for line in lines if (entry := _parsed(line)) is not None and entry.get("step", 0) <= step]
             write_text(self.metrics, "".join(f"{line}\n" for line in kept))
+
+
+def _default_name(config: TrainConfig) -> str:
+    """Backbone and seed; in the hands of `wandb agent` its sweep and run, because its trials differ in other things."""
+    sweep, run = os.environ.get("WANDB_SWEEP_ID"), os.environ.get("WANDB_RUN_ID")
+    if sweep and run:
+        return f"sweep-{sweep}-{run}"
+    return f"{config.checkpoint.rstrip('/').rsplit('/', 1)[-1]}-seed{config.seed}"
 
 
 def _as_written(config: TrainConfig, facts: dict[str, Any]) -> dict[str, Any]:
