@@ -5,12 +5,10 @@ Also works under plain python. `evaluate.py BENCHMARK --help` lists the keys of 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 
 from models.runtime import one_of_many
-from train.arguments import parse
+from train.arguments import choose, parse
 
 
 def ecomscript(arguments: Sequence[str]) -> None:
@@ -51,19 +49,7 @@ BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
 
 
 def main() -> None:
-    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if name in BENCHMARKS:
-        sys.argv[0] = f"evaluate.py {name}"
-        BENCHMARKS[name](sys.argv[2:])
-    elif name in ("-h", "--help"):
-        print(__doc__)
-        for benchmark, command in BENCHMARKS.items():
-            print(f"  {benchmark:12} {command.__doc__}")
-    else:
-        near = get_close_matches(name, BENCHMARKS, n=1, cutoff=0)[0]
-        message = f"benchmark {name!r} is not known; did you mean {near!r}? Known: {', '.join(BENCHMARKS)}"
-        print(message, file=sys.stderr)
-        sys.exit(2)
+    choose(BENCHMARKS, "benchmark", str(__doc__))
 
 
 if __name__ == "__main__":

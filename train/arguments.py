@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -56,6 +56,30 @@ def leaf_types(tree: type, prefix: str = "") -> dict[str, Any]:
         else:
             leaves[prefix + name] = kind
     return leaves
+
+
+def choose(commands: Mapping[str, Callable[[Sequence[str]], None]], kind: str, doc: str) -> None:
+    """Run the command that the first word of the command line names, with the words behind it.
+
+    Without one, or with --help, ``doc`` and the commands' own docstrings are printed; an unknown word ends with status
+    2 and the nearest known one.
+
+    Args:
+        kind: what a command's name is the name of, for that sentence.
+    """
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in commands:
+        sys.argv[0] = f"{Path(sys.argv[0]).name} {name}"
+        commands[name](sys.argv[2:])
+    elif name in ("-h", "--help"):
+        width = max(map(len, commands))
+        print(doc)
+        for known, command in commands.items():
+            print(f"  {known:{width}}  {command.__doc__}")
+    else:
+        near = get_close_matches(name, commands, n=1, cutoff=0)[0]
+        print(f"{kind} {name!r} is not known; did you mean {near!r}? Known: {', '.join(commands)}", file=sys.stderr)
+        sys.exit(2)
 
 
 def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:

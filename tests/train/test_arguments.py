@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from train.arguments import parse
+from train.arguments import choose, parse
 from train.config import TrainConfig
 
 
@@ -98,3 +99,30 @@ def test_an_unknown_key_in_yaml_names_the_nearest(tmp_path: Path, capsys: pytest
 def test_a_list_is_given_whole_or_an_entry_at_a_time(words: list[str]) -> None:
     config = read(*words)
     assert (config.lora.targets, config.seed) == (("q_proj", "v_proj"), 3)
+
+
+def test_the_first_word_chooses_a_command_and_an_unknown_one_names_the_nearest(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given: list[list[str]] = []
+
+    def boil(words: Sequence[str]) -> None:
+        """Heat water."""
+        given.append(list(words))
+
+    commands = {"boil": boil, "freeze": boil}
+    monkeypatch.setattr("sys.argv", ["/some/where/kitchen.py", "boil", "--long", "3"])
+    choose(commands, "method", "What a kitchen does.")
+    assert given == [["--long", "3"]]
+    for words in (["kitchen.py"], ["kitchen.py", "--help"]):
+        monkeypatch.setattr("sys.argv", words)
+        choose(commands, "method", "What a kitchen does.")
+        assert capsys.readouterr().out.splitlines() == [
+            "What a kitchen does.",
+            "  boil    Heat water.",
+            "  freeze  Heat water.",
+        ]
+    monkeypatch.setattr("sys.argv", ["kitchen.py", "boyl"])
+    with pytest.raises(SystemExit, match="2"):
+        choose(commands, "method", "What a kitchen does.")
+    assert capsys.readouterr().err == "method 'boyl' is not known; did you mean 'boil'? Known: boil, freeze\n"
