@@ -13,9 +13,9 @@ computed for all rows at once, and the last bits of a row's numbers may depend o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch.nn import functional
@@ -30,13 +30,22 @@ READ_TOKENS = 512  # tokens of a prompt that are read in one pass
 FIRST_ROOM = 2048  # tokens that a slot takes at first; it doubles when they are used up
 
 
+class Guide(Protocol):
+    """What narrows the choice of tokens; see models.guiding."""
+
+    def narrow(self, logits: torch.Tensor) -> None: ...
+    def took(self, token: int) -> None: ...
+
+
 @dataclass
 class Turn:
-    """A conversation's next turn: the whole text so far as tokens, and the dice for drawn answers."""
+    """A conversation's next turn: the whole text so far as tokens, the dice for drawn answers, and a guide that allows
+    some tokens only."""
 
     slot: int
     ids: Sequence[int]
     dice: random.Random | None = None
+    guide: Guide | None = None
 
 
 @dataclass
@@ -86,15 +95,16 @@ class Conversations:
         """
         answers = [Answer() for _ in turns]
         rows = [Row(turn.slot, list(turn.ids), turn.dice) for turn in turns]
+        guides = {turn.slot: turn.guide for turn in turns if turn.guide is not None}
         for turn, row, answer in zip(turns, rows, answers, strict=True):
             kept = self._kept(turn)
             answer.computed = len(turn.ids) - kept
-            row.written += choose(self._read(turn.slot, row.own, kept), [row], settings)
+            _go_on(row, self._read(turn.slot, row.own, kept), settings, guides)
         busy = [row for row in rows if not self._done(row, settings, finished)]
         while busy:
             logits = self._write(busy)
             for row in busy:
-                row.written += choose(logits[row.number : row.number + 1], [row], settings)
+                _go_on(row, logits[row.number : row.number + 1], settings, guides)
             busy = [row for row in busy if not self._done(row, settings, finished)]
         for row, answer in zip(rows, answers, strict=True):
             answer.written = row.written
@@ -135,6 +145,16 @@ class Conversations:
         return next_logits(self.model, self.store, tokens, lengths)
 
 
+def _go_on(row: Row, logits: torch.Tensor, settings: SamplingSettings, guides: Mapping[int, Guide]) -> None:
+    """Choose a row's next token from ``logits`` [1, vocabulary]."""
+    guide = guides.get(row.number)
+    if guide is not None:
+        guide.narrow(logits[0])
+    row.written += choose(logits, [row], settings)
+    if guide is not None:
+        guide.took(row.written[-1])
+
+
 def _shared(one: Sequence[int], other: Sequence[int], most: int) -> int:
     """How many tokens two texts begin with alike, ``most`` at most."""
     most = min(len(one), len(other), most)
@@ -151,7 +171,7 @@ class _Slots(KeyValues):
 
     def extending(self, slot: int, start: int) -> None:
         """The next pass reads tokens into one slot behind the ``start`` tokens that it holds."""
-        self.reading(torch.empty(0))
+        self.reading()
         self.extended = slot, start
 
     def writing(self, lengths: torch.Tensor) -> None:

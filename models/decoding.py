@@ -1,13 +1,13 @@
-"""Keys and values of texts that grow side by side behind one shared beginning, and attention over them.
+"""Keys and values of texts that grow side by side behind shared beginnings, and attention over them.
 
-The beginning (a system prompt with its examples, say) is held once, whatever the number of rows. Each row has a slot
-of its own that it fills from the left, so that rows of any length stand side by side without padding, a finished row's
-slot is taken by the next, and nothing is copied when a token is added.
+A beginning (a system prompt with its examples, say) is held once, whatever the number of rows behind it. Each row has
+a slot of its own that it fills from the left, so that rows of any length stand side by side without padding, a
+finished row's slot is taken by the next, and nothing is copied when a token is added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import torch
@@ -20,43 +20,62 @@ IMPLEMENTATION = "ecomjudge_slots"
 LAYER_TYPES = {"full_attention", "sliding_attention"}
 
 Layer = tuple[torch.Tensor, torch.Tensor]
+New = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 class KeyValues:
-    """Keys and values of ``slots`` rows behind ``prefix``, for every layer of a model.
+    """Keys and values of ``slots`` rows behind ``beginnings``, for every layer of a model.
 
-    A forward pass is announced by `reading` (whole prompts into empty slots) or `writing` (one token more for each of
-    the first rows), and `next_logits` makes it.
+    A forward pass is announced by `reading` (whole prompts into slots) or `writing` (one token more for each of the
+    first rows), and `next_logits` makes it.
 
     Args:
-        prefix: (keys, values) of each layer, [heads, tokens, size] each; empty where nothing is shared.
+        beginnings: (keys, values) of each layer of each beginning, [heads, tokens, size] each; a beginning without
+            layers is that of rows that share nothing.
         capacity: tokens that a slot takes.
     """
 
-    def __init__(self, prefix: Sequence[Layer], slots: int, capacity: int) -> None:
-        self.prefix = prefix
-        self.shared = prefix[0][0].shape[1] if prefix else 0
+    def __init__(self, beginnings: Sequence[Sequence[Layer]], slots: int, capacity: int) -> None:
+        self.beginnings = beginnings
         self.slots, self.capacity = slots, capacity
         self.layers: list[Layer] = []
-        self.rows: torch.Tensor | None = None
         self.lengths: torch.Tensor | None = None
         self.longest = 0
-        self._masks: dict[int | None, torch.Tensor] = {}
+        self._behind = [0] * slots  # the beginning of each slot's row
+        self._spans: list[tuple[int, int, int]] = []  # slot, first and last place (exclusive) of the rows being read
+        self._together: list[tuple[Sequence[Layer], torch.Tensor]] = []  # beginnings, and the rows behind each
+        self._before = torch.empty(0)  # tokens of the beginning of each row being written
+        self._masks: dict[Hashable, torch.Tensor] = {}
 
-    def reading(self, rows: torch.Tensor) -> None:
-        """The next pass reads whole prompts, padded on the right, into the slots ``rows`` [rows]."""
-        self.rows, self.lengths = rows, None
-        self._masks = {}
+    def shared(self, beginning: int) -> int:
+        """Tokens of a beginning."""
+        return _tokens(self.beginnings[beginning]) if self.beginnings else 0
+
+    def reading(self, rows: Sequence[tuple[int, int, int]] = ()) -> None:
+        """The next pass reads whole prompts, one behind the other: (slot, tokens, beginning) of each."""
+        self.lengths, self._masks, self._spans = None, {}, []
+        place = 0
+        for slot, tokens, beginning in rows:
+            self._spans.append((slot, place, place + tokens))
+            self._behind[slot] = beginning
+            place += tokens
 
     def writing(self, lengths: torch.Tensor) -> None:
         """The next pass adds a token to each of the first slots, which hold ``lengths`` [rows] tokens already."""
-        self.rows, self.lengths = None, lengths
+        self.lengths, self._masks = lengths, {}
         self.longest = int(lengths.max()) + 1
-        self._masks = {}
+        behind = self._behind[: len(lengths)]
+        self._before = torch.tensor([self.shared(beginning) for beginning in behind], device=lengths.device)
+        self._together = []
+        for beginning in dict.fromkeys(behind):
+            rows = [row for row, own in enumerate(behind) if own == beginning]
+            if self.shared(beginning):
+                self._together.append((self.beginnings[beginning], torch.tensor(rows, device=lengths.device)))
 
     @torch.inference_mode()
     def move(self, source: int, target: int, length: int) -> None:
         """Take over the first ``length`` tokens of one slot into another."""
+        self._behind[target] = self._behind[source]
         for keys, values in self.layers:
             keys[target, :, :length] = keys[source, :, :length]
             values[target, :, :length] = values[source, :, :length]
@@ -70,14 +89,15 @@ class KeyValues:
         scaling: float,
         window: int | None,
     ) -> torch.Tensor:
-        """Keep what is new, and attend to all that a row may see.
+        """Keep what is new, and attend to all that a token may see.
 
         Args:
-            query: [rows, query heads, new tokens, size]; ``key`` and ``value``: [rows, heads, new tokens, size].
+            query: [1, query heads, tokens, size] where prompts are read, [rows, query heads, 1, size] where rows are
+                written; ``key`` and ``value`` alike, with their own number of heads.
             window: tokens back that a token sees, itself included; None is all.
 
         Returns:
-            [rows, new tokens, query heads, size].
+            [1, tokens, query heads, size] or [rows, 1, query heads, size].
         """
         number: Any = module.layer_idx
         if number == len(self.layers):
@@ -89,43 +109,37 @@ class KeyValues:
     def _room(self, like: torch.Tensor) -> torch.Tensor:
         return like.new_zeros(self.slots, like.shape[1], self.capacity, like.shape[3])
 
-    def _read(
-        self,
-        module: torch.nn.Module,
-        number: int,
-        new: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-        scaling: float,
-        window: int | None,
-    ) -> torch.Tensor:
-        """Whole prompts: padding comes last, where no token of the prompt looks."""
-        query, key, value = new
-        rows, count = len(query), query.shape[2]
-        for kept, fresh in zip(self.layers[number], (key, value), strict=True):
-            kept[self.rows, :, :count] = fresh
-        mask = None
-        if self.shared:
-            above = [tensor.expand(rows, -1, -1, -1) for tensor in self.prefix[number]]
-            key, value = torch.cat([above[0], key], dim=2), torch.cat([above[1], value], dim=2)
-        if self.shared or window is not None:
-            mask = self._mask(window, lambda: self._reading_mask(count, window, query.device))
-        found: torch.Tensor = sdpa_attention_forward(module, query, key, value, mask, scaling=scaling)[0]
-        return found
+    def _read(self, module: torch.nn.Module, number: int, new: New, scaling: float, window: int | None) -> torch.Tensor:
+        """Each prompt by itself, behind its beginning."""
+        found = []
+        for slot, start, end in self._spans:
+            query, key, value = (tensor[:, :, start:end] for tensor in new)
+            for kept, fresh in zip(self.layers[number], (key, value), strict=True):
+                kept[slot, :, : end - start] = fresh[0]
+            before = self.shared(self._behind[slot])
+            if before:
+                above = self.beginnings[self._behind[slot]][number]
+                key, value = (torch.cat([a[None], b], dim=2) for a, b in zip(above, (key, value), strict=True))
+            mask = self._reading_mask(before, end - start, window, key.device)
+            found.append(sdpa_attention_forward(module, query, key, value, mask, scaling=scaling)[0])
+        return torch.cat(found, dim=1)
 
-    def _reading_mask(self, count: int, window: int | None, device: torch.device) -> torch.Tensor:
-        """Whether a new token (second to last index) sees a token of the prefix or a new one, [1, 1, new, all]."""
-        places = torch.arange(self.shared + count, device=device)
-        back = places[self.shared :, None] - places
-        seen = back >= 0 if window is None else (back >= 0) & (back < window)
-        return seen[None, None]
+    def _reading_mask(self, before: int, tokens: int, window: int | None, device: torch.device) -> torch.Tensor | None:
+        """Whether a token behind ``before`` others (second to last index) sees a token, [1, 1, tokens, all]; None where
+        each simply sees those before it."""
+        if not before and window is None:
+            return None
 
-    def _write(
-        self,
-        number: int,
-        new: tuple[torch.Tensor, torch.Tensor, torch.Tensor],
-        scaling: float,
-        window: int | None,
-    ) -> torch.Tensor:
-        """One token a row: products with the prefix, held once, and with each row's own slot, under one softmax."""
+        def make() -> torch.Tensor:
+            places = torch.arange(before + tokens, device=device)
+            back = places[before:, None] - places
+            seen = back >= 0 if window is None else (back >= 0) & (back < window)
+            return seen[None, None]
+
+        return self._mask((before, tokens, window), make)
+
+    def _write(self, number: int, new: New, scaling: float, window: int | None) -> torch.Tensor:
+        """One token a row: products with its beginning, held once, and with its own slot, under one softmax."""
         query, key, value = new
         assert self.lengths is not None
         rows, heads, size = len(query), key.shape[1], query.shape[3]
@@ -135,31 +149,42 @@ class KeyValues:
         values[every, :, self.lengths] = value[:, :, 0]
         asked = query.view(rows, heads, -1, size)  # query heads that share a key head side by side
         scores = asked @ keys[:rows, :, : self.longest].transpose(2, 3)
-        if self.shared:
-            above_keys, above_values = self.prefix[number]
-            outside = _by_head(asked) @ above_keys.transpose(1, 2)
-            scores = torch.cat([_by_row(outside, rows), scores], dim=-1)
-        unseen = self._mask(window, lambda: self._writing_mask(window))
+        most = max((_tokens(beginning) for beginning, _ in self._together), default=0)
+        if most:
+            outside = scores.new_zeros(*asked.shape[:3], most)
+            for beginning, behind in self._together:
+                products = _by_head(asked[behind]) @ beginning[number][0].transpose(1, 2)
+                outside[behind, :, :, : products.shape[-1]] = _by_row(products, len(behind))
+            scores = torch.cat([outside, scores], dim=-1)
+        unseen = self._mask(window, lambda: self._unseen(most, window))
         weights = functional.softmax((scores * scaling).masked_fill_(unseen, float("-inf")).float(), dim=-1)
         weights = weights.to(query.dtype)
-        found = weights[..., self.shared :] @ values[:rows, :, : self.longest]
-        if self.shared:
-            found = found + _by_row(_by_head(weights[..., : self.shared]) @ above_values, rows)
+        found = weights[..., most:] @ values[:rows, :, : self.longest]
+        for beginning, behind in self._together:
+            own = weights[behind][..., : _tokens(beginning)]
+            found[behind] += _by_row(_by_head(own) @ beginning[number][1], len(behind))
         return found.reshape(rows, 1, -1, found.shape[-1])
 
-    def _writing_mask(self, window: int | None) -> torch.Tensor:
-        """Whether a row's new token does not see a token of the prefix or of its slot, [rows, 1, 1, all]."""
+    def _unseen(self, most: int, window: int | None) -> torch.Tensor:
+        """Whether a row's new token does not see a token of its beginning or of its slot, [rows, 1, 1, all]."""
         assert self.lengths is not None
-        places = torch.arange(self.shared + self.longest, device=self.lengths.device)
-        back = (self.lengths + self.shared)[:, None] - places
+        before, own = self._before[:, None], self.lengths[:, None]
+        outside = torch.arange(most, device=own.device).expand(len(own), -1)
+        inside = torch.arange(self.longest, device=own.device)
+        back = torch.cat([(before + own) - outside, own - inside], dim=1)
         unseen = back < 0 if window is None else (back < 0) | (back >= window)
+        unseen[:, :most] |= outside >= before
         return unseen[:, None, None]
 
-    def _mask(self, window: int | None, make: Callable[[], torch.Tensor]) -> torch.Tensor:
-        """A mask of the pass, made once for all layers of one window."""
-        if window not in self._masks:
-            self._masks[window] = make()
-        return self._masks[window]
+    def _mask(self, key: Hashable, make: Callable[[], torch.Tensor]) -> torch.Tensor:
+        """A mask of the pass, made once for all layers that it is for."""
+        if key not in self._masks:
+            self._masks[key] = make()
+        return self._masks[key]
+
+
+def _tokens(beginning: Sequence[Layer]) -> int:
+    return beginning[0][0].shape[1] if beginning else 0
 
 
 def _by_head(rows: torch.Tensor) -> torch.Tensor:
@@ -201,25 +226,30 @@ def next_logits(
     """What follows the new tokens of each row, [rows, vocabulary] in float32.
 
     Args:
-        rows: new tokens of each row, as ``store`` was told; the shorter ones are padded on the right.
+        rows: new tokens of each row, as ``store`` was told.
         starts: the position of each row's first new token.
     """
-    longest = max(map(len, rows))
-    ids = torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows], device=model.device)
-    positions = torch.tensor(starts, device=model.device)[:, None] + torch.arange(longest, device=model.device)
-    last = torch.tensor([[len(row) - 1] for row in rows], device=model.device)
+    ids = torch.tensor([token for row in rows for token in row], device=model.device)
+    places = [start + place for row, start in zip(rows, starts, strict=True) for place in range(len(row))]
+    positions = torch.tensor(places, device=model.device)
+    if store.lengths is None:  # prompts: one row of tokens, without padding
+        ends = torch.tensor([len(row) for row in rows], device=model.device).cumsum(0) - 1
+        ids, positions, last = ids[None], positions[None], ends[None]
+    else:
+        ids, positions = ids[:, None], positions[:, None]
+        last = torch.zeros_like(ids)
     logits: torch.Tensor = model(
         input_ids=ids, position_ids=positions, use_cache=False, logits_to_keep=last, key_values=store
     ).logits
-    return logits[:, 0].float()
+    return logits.flatten(0, 1).float()
 
 
-def read_prefix(model: PreTrainedModel, ids: Sequence[int]) -> list[Layer]:
+def read_beginning(model: PreTrainedModel, ids: Sequence[int]) -> list[Layer]:
     """Keys and values of tokens that rows begin with, for `KeyValues`; nothing for no tokens."""
     if not ids:
         return []
     store = KeyValues([], 1, len(ids))
-    store.reading(torch.zeros(1, dtype=torch.long, device=model.device))
+    store.reading([(0, len(ids), 0)])
     next_logits(model, store, [ids], [0])
     return [(keys[0], values[0]) for keys, values in store.layers]
 
@@ -247,8 +277,8 @@ def _unlike_own(model: PreTrainedModel) -> str | None:
     expected = model(input_ids=torch.tensor([ids], device=model.device), use_cache=False).logits[0, -1].float()
     model.set_attn_implementation(IMPLEMENTATION)
     try:
-        store = KeyValues(read_prefix(model, ids[:4]), 1, len(ids))
-        store.reading(torch.zeros(1, dtype=torch.long, device=model.device))
+        store = KeyValues([read_beginning(model, ids[:4])], 1, len(ids))
+        store.reading([(0, len(ids) - 5, 0)])
         next_logits(model, store, [ids[4:-1]], [4])
         store.writing(torch.tensor([len(ids) - 5], device=model.device))
         found = next_logits(model, store, [ids[-1:]], [len(ids) - 1])[0]

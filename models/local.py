@@ -13,7 +13,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from models.backbone import position_limit
 from models.chat_text import ChatText, opened_block
-from models.decoding import Layer, read_prefix, use_slots
+from models.decoding import Layer, read_beginning, use_slots
 from models.generation import Chat, Completion, SamplingSettings
 from models.writing import Row, Writing, dice_of
 
@@ -51,7 +51,7 @@ class LocalGenerator:
         return [len(ids) for ids in self.text.encode([self.text.render(chat, None) for chat in chats])]
 
     def plan(self, chats: Sequence[Chat], settings: SamplingSettings) -> list[list[int]]:
-        """Batches of chats with one system prompt, longest first; they follow from the chats and settings alone."""
+        """Batches of chats, those with one system prompt side by side; they follow from chats and settings alone."""
         return self._plan(self._encode(self._render(chats, settings), settings), _groups(chats), settings)
 
     def generate(
@@ -64,16 +64,25 @@ class LocalGenerator:
         texts = self._render(chats, settings)
         encoded, groups = self._encode(texts, settings), _groups(chats)
         group_of = {row: number for number, group in enumerate(groups) for row in group}
-        current, shared = -1, 0
-        prefix: list[Layer] = []
+        shared = [common_prefix([encoded[row] for row in group]) for group in groups]
+        held: dict[int, list[Layer]] = {}
         for batch in self._plan(encoded, groups, settings) if batches is None else batches:
-            if group_of[batch[0]] != current:
-                current = group_of[batch[0]]
-                shared = common_prefix([encoded[row] for row in groups[current]])
-                prefix = read_prefix(self.model, encoded[batch[0]][:shared])
-            rows = [Row(row, encoded[row][shared:], dice_of(chats[row], settings)) for row in batch]
+            numbers = list(dict.fromkeys(group_of[row] for row in batch))
+            held = {number: held[number] for number in numbers if number in held}
+            for number in numbers:
+                if number not in held:
+                    held[number] = read_beginning(self.model, encoded[groups[number][0]][: shared[number]])
+            rows = [
+                Row(
+                    row,
+                    encoded[row][shared[group_of[row]] :],
+                    dice_of(chats[row], settings),
+                    beginning=numbers.index(group_of[row]),
+                )
+                for row in batch
+            ]
             slots = self._slots(max(len(row.own) for row in rows) + settings.max_tokens)
-            writing = Writing(self.model, prefix, rows, slots, settings)
+            writing = Writing(self.model, [held[number] for number in numbers], rows, slots, settings)
             for row in writing.run(lambda row: self._finished(row, settings)):
                 text, ended = self._read(row, settings)
                 opened = opened_block(texts[row.number])
@@ -96,14 +105,23 @@ class LocalGenerator:
     def _plan(
         self, encoded: Sequence[list[int]], groups: Sequence[Sequence[int]], settings: SamplingSettings
     ) -> list[list[int]]:
+        """Rows of a group lie side by side, the longest first, and groups by their longest row."""
+        own = {
+            row: len(encoded[row]) - shared
+            for group in groups
+            for shared in [common_prefix([encoded[row] for row in group])]
+            for row in group
+        }
+        ordered = sorted(groups, key=lambda group: -max(own[row] for row in group))
         batches: list[list[int]] = []
-        for group in groups:
-            shared = common_prefix([encoded[row] for row in group])
-            order = sorted(group, key=lambda row: (-len(encoded[row]), row))
-            while order:
-                count = ROUNDS * self._slots(len(encoded[order[0]]) - shared + settings.max_tokens)
-                batches.append(order[:count])
-                order = order[count:]
+        longest = 0
+        for row in [row for group in ordered for row in sorted(group, key=lambda row: (-own[row], row))]:
+            most = ROUNDS * self._slots(max(longest, own[row]) + settings.max_tokens)
+            if not batches or len(batches[-1]) >= most:
+                batches.append([])
+                longest = 0
+            batches[-1].append(row)
+            longest = max(longest, own[row])
         return batches
 
     def _slots(self, capacity: int) -> int:

@@ -19,12 +19,13 @@ READ_TOKENS = 2048  # prompt tokens that are read in one pass
 
 @dataclass
 class Row:
-    """A text on its way: the tokens it begins with, behind what is shared, and those written so far."""
+    """A text on its way: its own tokens behind the beginning of that number, and those written so far."""
 
     number: int
     own: list[int]
     dice: random.Random | None
     written: list[int] = field(default_factory=list)
+    beginning: int = 0
 
     @property
     def held(self) -> int:
@@ -41,14 +42,14 @@ class Writing:
     def __init__(
         self,
         model: PreTrainedModel,
-        prefix: Sequence[Layer],
+        beginnings: Sequence[Sequence[Layer]],
         rows: Sequence[Row],
         slots: int,
         settings: SamplingSettings,
     ) -> None:
         self.model, self.settings = model, settings
         capacity = max(len(row.own) for row in rows) + settings.max_tokens
-        self.store = KeyValues(prefix, min(len(rows), slots), capacity)
+        self.store = KeyValues(beginnings, min(len(rows), slots), capacity)
         self.waiting = deque(rows)
         self.active: list[Row] = []
 
@@ -67,19 +68,23 @@ class Writing:
 
     def _read(self, free: int) -> list[Row]:
         """Read the next prompts into free slots, as many as go into one pass."""
-        count = min(free, len(self.waiting), max(1, READ_TOKENS // len(self.waiting[0].own)))
-        rows = [self.waiting.popleft() for _ in range(count)]
-        begin = len(self.active)
+        rows: list[Row] = []
+        tokens = 0
+        while self.waiting and len(rows) < free and (not rows or tokens + len(self.waiting[0].own) <= READ_TOKENS):
+            rows.append(self.waiting.popleft())
+            tokens += len(rows[-1].own)
+        places = range(len(self.active), len(self.active) + len(rows))
         self.active += rows
-        self.store.reading(torch.arange(begin, begin + count, device=self.model.device))
-        self._add(rows, [row.own for row in rows], [self.store.shared] * count)
+        self.store.reading([(slot, len(row.own), row.beginning) for slot, row in zip(places, rows, strict=True)])
+        self._add(rows, [row.own for row in rows], [self.store.shared(row.beginning) for row in rows])
         return rows
 
     def _write(self) -> list[Row]:
         """Write one token more of every active row."""
         held = [row.held for row in self.active]
+        starts = [self.store.shared(row.beginning) + count for row, count in zip(self.active, held, strict=True)]
         self.store.writing(torch.tensor(held, device=self.model.device))
-        self._add(self.active, [row.written[-1:] for row in self.active], [self.store.shared + count for count in held])
+        self._add(self.active, [row.written[-1:] for row in self.active], starts)
         return self.active
 
     def _add(self, rows: Sequence[Row], new: Sequence[Sequence[int]], starts: Sequence[int]) -> None:
