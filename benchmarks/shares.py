@@ -1,7 +1,7 @@
 """How sure shares of right answers are, over one set of questions or as the mean over several, and how two compare.
 
 The questions of a set are taken as drawn independently. The mean over sets is bootstrapped within each set (stratified
-bootstrap), with the percentile interval that benchmarks.statistics uses.
+bootstrap), with the percentile interval that recipes.intervals uses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from benchmarks.statistics import LEVEL, Interval
+from recipes.intervals import LEVEL, Interval
 
 Outcomes = Mapping[str, Sequence[bool]]
 

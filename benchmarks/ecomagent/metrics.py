@@ -19,7 +19,7 @@ from benchmarks.ecomagent.grading.grade import Grade, ItemGrade
 from benchmarks.ecomagent.tasks import ITEM_TYPES, SOURCES
 from benchmarks.ecomagent.trajectory import told
 from benchmarks.shares import share as wilson
-from benchmarks.statistics import Interval, ratio
+from recipes.intervals import Interval, ratio
 
 EXAMPLES = 20
 IMPLICIT_LEVELS = (("0-1", 0, 1), ("2", 2, 2), ("3+", 3, 1_000_000))

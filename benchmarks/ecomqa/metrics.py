@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score
 
 from benchmarks.ecomqa.data import SUB_CONCEPTS
 from benchmarks.shares import Comparison, Outcomes, compare, mean_share, share
-from benchmarks.statistics import Interval
+from recipes.intervals import Interval
 
 Line = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.statistics import Interval, bootstrap
+from recipes.intervals import Interval, bootstrap
 
 MOST_VALUES, FEWEST_RECORDS = 30, 4
 NO_VALUE = "(none)"

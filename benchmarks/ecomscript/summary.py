@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from rich.table import Table
 
 from benchmarks.ecomscript.baselines import coin, majority
-from benchmarks.statistics import LEVEL, bootstrap
 from recipes.base import Record
+from recipes.intervals import LEVEL, bootstrap
 from recipes.metrics import binary_metrics, expected_calibration_error
 
 Prediction = Mapping[str, Any]

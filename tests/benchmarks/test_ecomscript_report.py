@@ -16,8 +16,8 @@ from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.report import report, write_report
 from benchmarks.ecomscript.run import evaluate
 from benchmarks.ecomscript.slices import measure_slices, slicings
-from benchmarks.statistics import bootstrap
 from recipes.holistic_verify import HolisticRecord
+from recipes.intervals import bootstrap
 from recipes.script_verify import ScriptRecord
 from recipes.step_product import StepProductRecord
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.shares import compare, mean_share, share
-from benchmarks.statistics import Interval
+from recipes.intervals import Interval
 
 
 def answers(right: int, total: int) -> list[bool]:

@@ -14,7 +14,7 @@ from benchmarks.ecomagent.grading.grade import Grade, grade_all
 from benchmarks.ecomagent.metrics import Outcome, Resampling, measure
 from benchmarks.ecomagent.tasks import Task
 from benchmarks.ecomagent.trajectory import calls, told
-from benchmarks.statistics import ratio
+from recipes.intervals import ratio
 
 RED = replace(LAMP, id="B0LAMP0003", price=41.0, details={**LAMP.details, "Color": "Red"})  # misses r4 and r7
 CHAIR = replace(RED, id="B0CHAIR001", title="Folding Chair")  # misses r8 as well

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 
-from benchmarks.statistics import bootstrap, resample_groups
+from recipes.intervals import bootstrap, resample_groups
 
 
 def data(records: int, groups: int, seed: int = 0, levels: int = 8):  # type: ignore[no-untyped-def]
