@@ -36,6 +36,7 @@ class EcomAgentConfig:
         thinking: switch a chat template's reasoning on or off; None leaves it to the template.
         tool_format: how a local checkpoint writes calls (hermes, qwen_xml, llama3, mistral, plain); None reads that off
             its chat template.
+        guided: hold a local checkpoint's turns by a grammar to a short thought and one well-formed call.
         context: tokens that a conversation and its next turn may have; None is the model's own limit.
         keep: keep keys and values between turns; off (--no_keep) is for comparison only.
         judge: a model that decides what only meaning decides (named like a checkpoint); None compares words.
@@ -63,6 +64,7 @@ class EcomAgentConfig:
     top_p: float = 1.0
     thinking: bool | None = None
     tool_format: FormatName | None = None
+    guided: bool = False
     context: int | None = None
     keep: bool = True
     judge: str | None = None

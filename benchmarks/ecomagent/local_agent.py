@@ -10,9 +10,10 @@ and ends when nothing more can be left out.
 
 from __future__ import annotations
 
+import json
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +21,9 @@ from jinja2.exceptions import TemplateError
 
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.formats import FORMATS, FormatName, Messages, Schemas, ToolFormat, format_of
+from benchmarks.ecomagent.guided_calls import call_grammar
 from benchmarks.ecomagent.replies import Reply
-from models.conversations import Answer, Conversations, Turn
+from models.conversations import Answer, Conversations, Guide, Turn
 from models.generation import SamplingSettings
 from models.local import LocalGenerator
 
@@ -38,12 +40,14 @@ class LocalSettings:
         form: how it writes calls; None reads that off its chat template.
         context: tokens that a conversation and its next turn may have; None is the model's own limit.
         keep: whether turns build on the keys and values of earlier ones.
+        guided: whether a grammar holds turns to a short thought and one well-formed call.
     """
 
     lanes: int = 8
     form: FormatName | None = None
     context: int | None = None
     keep: bool = True
+    guided: bool = False
 
 
 class LocalAgent:
@@ -61,6 +65,7 @@ class LocalAgent:
         self.name = generator.name
         self.facts: dict[str, Any] = {**generator.facts, "tool_format": self.form.name, "context": self.context}
         self.talks: Conversations | None = None
+        self._guide = self._guides() if settings.guided else None
         self._playing: dict[int, Episode] = {}
 
     def _own_format(self) -> ToolFormat:
@@ -82,7 +87,7 @@ class LocalAgent:
                 talks.restart(lane)
                 self._playing[lane] = episode
             if (ids := self._fitting(episode)) is not None:
-                asked.append(Turn(lane, ids, self._dice(episode)))
+                asked.append(Turn(lane, ids, self._dice(episode), self._guide() if self._guide else None))
         answers = {turn.slot: (turn, answer) for turn, answer in zip(asked, self._answers(talks, asked), strict=True)}
         seconds = time.perf_counter() - started
         return [
@@ -142,6 +147,18 @@ class LocalAgent:
             text = self.tokenizer.apply_chat_template([merged, *messages[2:]], tokenize=False, **options)
         assert isinstance(text, str)
         return text
+
+    def _guides(self) -> Callable[[], Guide]:
+        """Makes a guide for each turn."""
+        from models.guiding import Guides
+
+        vocabulary = self.generator.model.config.get_text_config().vocab_size
+        guides = Guides(self.tokenizer, vocabulary, self.generator.ends)
+        special = {str(token): number for number, token in self.tokenizer.added_tokens_decoder.items() if token.special}
+        grammar = call_grammar(
+            self.form.name, self.schemas, lambda mark: f"<[{special[mark]}]>" if mark in special else json.dumps(mark)
+        )
+        return lambda: guides.guide(grammar)
 
     def _dice(self, episode: Episode) -> random.Random | None:
         """Random numbers of a turn, the same whichever episodes are under way."""

@@ -45,8 +45,10 @@ def find_player(config: EcomAgentConfig, device: torch.device) -> FoundPlayer:
     )
     facts = {**found.facts, "prompt": prompts.VERSION, "sampling": vars(sampling), "tool_format": config.tool_format}
     if is_served(config.checkpoint or ""):
+        if config.guided or config.tool_format:
+            raise ValueError("a server writes calls in its own way; leave --guided and --tool_format out")
         return FoundPlayer(found.name, facts, lambda: _served(found, sampling))
-    facts |= {"context": config.context, "keep": config.keep}
+    facts |= {"context": config.context, "keep": config.keep, "guided": config.guided}
     return FoundPlayer(found.name, facts, lambda: _local(found, sampling, config))
 
 
@@ -76,5 +78,5 @@ def _local(found: Found, sampling: SamplingSettings, config: EcomAgentConfig) ->
     generator = found.open()
     assert isinstance(generator, LocalGenerator)
     schemas = [tool.schema(config.mode) for tool in TOOLS.values()]
-    settings = LocalSettings(config.lanes, config.tool_format, config.context, config.keep)
+    settings = LocalSettings(config.lanes, config.tool_format, config.context, config.keep, config.guided)
     return LocalAgent(generator, schemas, sampling, settings)

@@ -140,3 +140,24 @@ def test_an_answer_ends_where_it_is_finished(model: PreTrainedModel) -> None:
     last = whole.written[2]
     (cut,) = talks.answer([Turn(0, BEGINNING)], GREEDY, lambda written: written[-1] == last)
     assert cut.written == whole.written[: whole.written.index(last) + 1]
+
+
+class OnlyEven:
+    """Allows even tokens, and keeps what was taken."""
+
+    def __init__(self) -> None:
+        self.taken: list[int] = []
+
+    def narrow(self, logits: torch.Tensor) -> None:
+        logits[1::2] = float("-inf")
+
+    def took(self, token: int) -> None:
+        self.taken.append(token)
+
+
+def test_a_guide_narrows_the_choice_of_its_own_conversation(model: PreTrainedModel) -> None:
+    guide = OnlyEven()
+    turns = [Turn(0, BEGINNING, guide=guide), Turn(1, BEGINNING)]
+    guided, free = Conversations(model, 2).answer(turns, GREEDY, lambda written: False)
+    assert guided.written == guide.taken and all(token % 2 == 0 for token in guided.written)
+    assert free.written == say(Conversations(model, 2), {1: BEGINNING})[0].written

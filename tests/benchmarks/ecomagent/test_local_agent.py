@@ -196,6 +196,27 @@ def test_a_turn_ends_with_its_call(generator: LocalGenerator, catalogue: Catalog
     assert not hermes._finished(encode('<tool_call>{"name": "x"}', add_special_tokens=False))
 
 
+@pytest.mark.parametrize("form", ["plain", "hermes", "llama3", "mistral"])
+def test_guided_turns_are_a_thought_and_one_call_that_can_be_carried_out(
+    generator: LocalGenerator, catalogue: Catalogue, form: Any
+) -> None:
+    sampling = SamplingSettings(max_tokens=1000, temperature=1.5, seed=1)
+    player = agent(generator, catalogue, LocalAgent, lanes=1, form=form, guided=True, sampling=sampling)
+    (errand,) = errands(1)
+    episode = Episode(errand.task, Toolbox(catalogue, errand.task))
+    (reply,) = player.reply([(0, episode)])
+    (call,) = reply.calls  # a random model, and still
+    assert call.name in ("search_products", "filter_by_attribute")  # the two tools that it was given
+    result = json.dumps(episode.toolbox.call(call.name, call.arguments))
+    assert "unknown argument" not in result and "no valid JSON" not in result
+    assert len(reply.content) <= 240
+
+
+def test_calls_in_tags_of_their_own_cannot_be_guided(generator: LocalGenerator, catalogue: Catalogue) -> None:
+    with pytest.raises(ValueError, match="cannot be guided"):
+        agent(generator, catalogue, LocalAgent, form="qwen_xml", guided=True)
+
+
 class Server(BaseHTTPRequestHandler):
     """Answers chat completions with what the test put there, and keeps what it was asked."""
 
