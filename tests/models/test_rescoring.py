@@ -39,8 +39,8 @@ def test_no_verdict_differs_from_float32(decision: float) -> None:
     found = np.concatenate([rescoring.margins(batch) for batch in rescoring.batches])
     assert ((found >= decision) == (exact.of >= decision)).all()
     assert ((fast.of >= decision) != (exact.of >= decision)).any() or decision == -3.0  # without it some would
-    near = np.flatnonzero(np.abs(fast.of - decision) <= 0.4)
-    assert rescoring.drift == pytest.approx(0.4)
+    near = np.flatnonzero(np.abs(fast.of - decision) <= 0.6)
+    assert rescoring.drift == pytest.approx(0.6)
     assert rescoring.rescored == set(near.tolist())
     assert np.array_equal(found[near], exact.of[near])
     others = np.setdiff1d(np.arange(200), near)
@@ -53,6 +53,15 @@ def test_float32_judges_the_probes_and_what_is_near_and_nothing_else() -> None:
         rescoring.margins(batch)
     assert len(exact.asked) == PROBES + len(rescoring.rescored)
     assert len(rescoring.rescored) < 10
+
+
+def test_the_drift_is_the_same_whichever_batch_comes_first() -> None:
+    forwards, _, _ = made(drift=0.2, decision=0.0)
+    backwards, fast, _ = made(drift=0.2, decision=0.0)
+    one = [forwards.margins(batch) for batch in forwards.batches]
+    other = [backwards.margins(batch) for batch in reversed(backwards.batches)][::-1]
+    assert np.array_equal(np.concatenate(one), np.concatenate(other))
+    assert len(fast.asked) == 200 + 10  # the first batch once more, for its probes
 
 
 def test_sets_smaller_than_the_probes_are_fine() -> None:
