@@ -23,13 +23,13 @@ from benchmarks.ecomagent.trajectory import Told, told
 NOBODY = Told(False, frozenset())
 
 
-def attribution(graded: Sequence[tuple[Grade, Mapping[str, Any] | None]]) -> dict[str, Any]:
-    """Of all failed episodes: the cause of each, counts by source and type, and by what went wrong."""
+def attribution(graded: Sequence[tuple[Grade, Mapping[str, Any] | None, int]]) -> dict[str, Any]:
+    """Of all failed episodes (grade, prediction, trial): the cause of each, and counts by source, type and fault."""
     causes, missed = [], Counter[tuple[str, str, str]]()
-    for grade, record in graded:
+    for grade, record, trial in graded:
         if grade.correct:
             continue
-        causes.append(cause(grade, record))
+        causes.append({**cause(grade, record), "trial": trial})
         if grade.predicted_id is not None:
             knows = knowledge(grade, record)
             for item in _missed(grade):

@@ -13,6 +13,8 @@ from rich.table import Table
 from benchmarks.ecomagent.metrics import Outcome
 from benchmarks.results import to_line, write_text
 
+EVALUATED = "predictions_evaluation_results.jsonl"
+
 
 def evaluation_record(outcome: Outcome, judge: str | None) -> dict[str, Any]:
     """A prediction overlaid with its grade."""

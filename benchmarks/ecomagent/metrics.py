@@ -90,7 +90,7 @@ def measure(outcomes: Sequence[Outcome], resampling: Resampling) -> dict[str, An
         "by_implicit_count": by_implicit_count(outcomes, resampling),
         "persona_utilization": persona_utilization(outcomes),
         "clarification_efficiency": clarification_efficiency(outcomes),
-        "attribution": attribution([(outcome.grade, outcome.record) for outcome in outcomes]),
+        "attribution": attribution([(outcome.grade, outcome.record, outcome.trial) for outcome in outcomes]),
         "stop_reasons": dict(Counter(stop_reason(outcome) for outcome in outcomes).most_common()),
         "cost": cost(outcomes),
         "trials": trials(outcomes),

@@ -24,23 +24,24 @@ from transformers.utils import logging as transformers_logging
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.episodes import Episode
-from benchmarks.ecomagent.evaluations import markdown, table, write_evaluations
+from benchmarks.ecomagent.evaluations import EVALUATED, markdown, table, write_evaluations
 from benchmarks.ecomagent.grading.agreement import agreement
 from benchmarks.ecomagent.grading.grade import grade_all
 from benchmarks.ecomagent.grading.judge import facts as judge_facts
 from benchmarks.ecomagent.metrics import Outcome, Resampling, measure
 from benchmarks.ecomagent.players import FoundPlayer, find_player, load_settings
 from benchmarks.ecomagent.playing import Errand, deal, play
+from benchmarks.ecomagent.report import write_report
 from benchmarks.ecomagent.samples import open_catalogue, tasks_file
 from benchmarks.ecomagent.tasks import Task, read_tasks, task_line
 from benchmarks.ecomagent.tools import Toolbox
-from benchmarks.results import EvaluationFolder, Predictions, publishable, to_json, to_line, write_text
+from benchmarks.results import REPORT, EvaluationFolder, Predictions, publishable, to_json, to_line, write_text
 from models.generation import Found, find_generator
 from models.runtime import this_process, use_threads, versions
 
 SETS = ("predictions", "predictions-*", "turns", "turns-*")
 COLUMNS = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-PLAYING, EVALUATED, SUMMARY = "playing", "predictions_evaluation_results.jsonl", "predictions_evaluation_summary.md"
+PLAYING, SUMMARY = "playing", "predictions_evaluation_summary.md"
 
 
 def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
@@ -73,7 +74,8 @@ def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
     assert results is not None
     if state.is_main_process:
         Console(highlight=False).print(table(results))
-        say.print(f"{folder.path}: results.json, predictions.jsonl, {EVALUATED}, {SUMMARY}")
+        write_report(folder.path)
+        say.print(f"{folder.path}: {REPORT}, results.json, predictions.jsonl, {EVALUATED}, {SUMMARY}")
     return results
 
 
