@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -13,8 +14,9 @@ from models.encoding import Encoded
 from models.judge import Batch, Judge
 from models.packing import Forest, Memory, Packed, pack
 
-# Tokens in a batch, padding included. On a CPU larger batches fall out of the cache; see docs/experiments.md.
-TOKEN_BUDGET = 2048
+# Tokens in a batch, padding included. On a CPU larger batches fall out of the cache (docs/experiments.md); a GPU wants
+# more.
+TOKEN_BUDGET = 1024
 
 
 def plan_batches(lengths: Sequence[int], token_budget: int = TOKEN_BUDGET) -> list[list[int]]:
@@ -49,6 +51,7 @@ class Scoring:
         self._head: list[int] = []
         self._memory: Memory | None = None
         self.computed = 0
+        self._halved = False
         rows = [row["input_ids"] for row in encoded]
         if judge.packs and rows:
             forest = Forest(rows)
@@ -62,9 +65,25 @@ class Scoring:
         """Tokens that all prompts begin with and that are computed once."""
         return len(self._head)
 
-    @torch.inference_mode()
     def margins(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """logit(yes) - logit(no) of a batch, [rows]."""
+        """logit(yes) - logit(no) of a batch, [rows]. A batch that does not fit in memory is halved until it does."""
+        try:
+            return self._margins(rows)
+        except RuntimeError as error:
+            if len(rows) < 2 or not _out_of_memory(error):
+                raise
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        if not self._halved:
+            warnings.warn(
+                f"{len(rows)} prompts at once do not fit in memory and are halved; lower token_budget", stacklevel=2
+            )
+            self._halved = True
+        middle = len(rows) // 2
+        return np.concatenate([self.margins(rows[:middle]), self.margins(rows[middle:])])
+
+    @torch.inference_mode()
+    def _margins(self, rows: Sequence[int]) -> NDArray[np.float64]:
         judge = self.judge
         judge.model.eval()
         chosen = [self.encoded[row] for row in rows]
@@ -90,6 +109,11 @@ class Scoring:
         """(row numbers, margins), batch by batch; every row comes exactly once."""
         for rows in self.batches:
             yield rows, self.margins(rows)
+
+
+def _out_of_memory(error: RuntimeError) -> bool:
+    """CUDA has an error of its own; torch's allocator for CPUs says it in words."""
+    return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def margins(judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import torch
 from tiny_judges import COMBINATIONS, Made
 
 from models.scoring import Scoring, margins, plan_batches, probabilities
@@ -78,6 +79,44 @@ def test_scores_come_batch_by_batch_with_their_row_numbers(made: Callable[..., M
     assert sorted(found) == [0, 1, 2, 3]
     assert found[3] == pytest.approx(margins(judge.judge, [judge.encoded[3]])[0], abs=1e-5)
     assert margins(judge.judge, []).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory: 7 bytes")],
+)
+def test_a_batch_that_does_not_fit_is_halved_and_said_once(
+    made: Callable[..., Made], error: RuntimeError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = made("llama")
+    rows = judge.encoded * 2
+    expected = margins(judge.judge, rows)
+    real = Scoring._margins
+
+    def cramped(scoring: Scoring, chosen: list[int]) -> np.ndarray:
+        if len(chosen) > 3:
+            raise error
+        return real(scoring, chosen)
+
+    monkeypatch.setattr(Scoring, "_margins", cramped)
+    with pytest.warns(UserWarning, match="8 prompts at once do not fit in memory") as said:
+        found = margins(judge.judge, rows, 10_000)
+    assert len(said) == 1
+    assert np.abs(found - expected).max() < 1e-5
+    monkeypatch.setattr(Scoring, "_margins", lambda *_: (_ for _ in ()).throw(error))
+    with pytest.raises(RuntimeError, match="memory"), pytest.warns(UserWarning, match="do not fit"):
+        margins(judge.judge, rows)
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(
+    made: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("shapes do not match")
+
+    monkeypatch.setattr(Scoring, "_margins", broken)
+    with pytest.raises(RuntimeError, match="shapes do not match"):
+        margins(made("llama").judge, made("llama").encoded)
 
 
 def test_probabilities_are_the_sigmoid_of_the_margin_over_the_temperature() -> None:
