@@ -7,6 +7,7 @@ what a checkpoint's generation configuration asks beside its end tokens (a repet
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -20,6 +21,21 @@ from models.writing import Row, Writing, dice_of
 ROWS, ROWS_ON_CPU = 128, 32  # texts written side by side, where nothing is said
 SLOT_TOKENS = 32_768  # tokens of keys and values held at most: 1.5 GB for SmolLM2-135M in float32
 ROUNDS = 4  # a batch holds as many rows as are written side by side, so many times
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Rendered chats and their tokens. Those with the same system prompt (or none) are a group: ``beginnings`` are the
+    tokens that all of a group begin with."""
+
+    texts: list[str]
+    ids: list[list[int]]
+    groups: list[int]
+    beginnings: list[list[int]]
+
+    def own(self, row: int) -> list[int]:
+        """A row's tokens behind its group's beginning."""
+        return self.ids[row][len(self.beginnings[self.groups[row]]) :]
 
 
 class LocalGenerator:
@@ -52,7 +68,7 @@ class LocalGenerator:
 
     def plan(self, chats: Sequence[Chat], settings: SamplingSettings) -> list[list[int]]:
         """Batches of chats, those with one system prompt side by side; they follow from chats and settings alone."""
-        return self._plan(self._encode(self._render(chats, settings), settings), _groups(chats), settings)
+        return self._plan(self._prompts(chats, settings), settings)
 
     def generate(
         self, chats: Sequence[Chat], settings: SamplingSettings, batches: Sequence[Sequence[int]] | None = None
@@ -61,67 +77,55 @@ class LocalGenerator:
 
         Raises ValueError where a prompt and its answer do not fit the model's positions.
         """
-        texts = self._render(chats, settings)
-        encoded, groups = self._encode(texts, settings), _groups(chats)
-        group_of = {row: number for number, group in enumerate(groups) for row in group}
-        shared = [common_prefix([encoded[row] for row in group]) for group in groups]
+        prompts = self._prompts(chats, settings)
         held: dict[int, list[Layer]] = {}
-        for batch in self._plan(encoded, groups, settings) if batches is None else batches:
-            numbers = list(dict.fromkeys(group_of[row] for row in batch))
-            held = {number: held[number] for number in numbers if number in held}
-            for number in numbers:
-                if number not in held:
-                    held[number] = read_beginning(self.model, encoded[groups[number][0]][: shared[number]])
+        for batch in self._plan(prompts, settings) if batches is None else batches:
+            groups = list(dict.fromkeys(prompts.groups[row] for row in batch))
+            # What the next batch goes on with is kept, and no more.
+            held = {group: held.get(group) or read_beginning(self.model, prompts.beginnings[group]) for group in groups}
             rows = [
-                Row(
-                    row,
-                    encoded[row][shared[group_of[row]] :],
-                    dice_of(chats[row], settings),
-                    beginning=numbers.index(group_of[row]),
-                )
+                Row(row, prompts.own(row), dice_of(chats[row], settings), groups.index(prompts.groups[row]))
                 for row in batch
             ]
             slots = self._slots(max(len(row.own) for row in rows) + settings.max_tokens)
-            writing = Writing(self.model, [held[number] for number in numbers], rows, slots, settings)
+            writing = Writing(self.model, list(held.values()), rows, slots, settings)
             for row in writing.run(lambda row: self._finished(row, settings)):
-                text, ended = self._read(row, settings)
-                opened = opened_block(texts[row.number])
-                prompt = len(encoded[row.number])
-                yield row.number, Completion(opened + text, len(row.written), prompt, "stop" if ended else "length")
+                yield row.number, self._completion(row, prompts, settings)
 
-    def _render(self, chats: Sequence[Chat], settings: SamplingSettings) -> list[str]:
-        return [self.text.render(chat, settings.thinking) for chat in chats]
-
-    def _encode(self, texts: Sequence[str], settings: SamplingSettings) -> list[list[int]]:
-        encoded = self.text.encode(texts)
-        longest = max(map(len, encoded), default=0)
+    def _prompts(self, chats: Sequence[Chat], settings: SamplingSettings) -> Prompts:
+        texts = [self.text.render(chat, settings.thinking) for chat in chats]
+        ids = self.text.encode(texts)
+        longest = max(map(len, ids), default=0)
         if self.context is not None and longest + settings.max_tokens > self.context:
             raise ValueError(
                 f"{self.name} takes {self.context} tokens; the longest prompt has {longest}, and max_tokens is "
                 f"{settings.max_tokens}: give fewer max_tokens, shorter prompts, or another model"
             )
-        return encoded
+        heads = [chat.messages[0].content if chat.messages[0].role == "system" else "" for chat in chats]
+        names = list(dict.fromkeys(heads))
+        groups = [names.index(head) for head in heads]
+        beginnings = []
+        for group in range(len(names)):
+            members = [row for row, own in zip(ids, groups, strict=True) if own == group]
+            beginnings.append(members[0][: common_prefix(members)])
+        return Prompts(texts, ids, groups, beginnings)
 
-    def _plan(
-        self, encoded: Sequence[list[int]], groups: Sequence[Sequence[int]], settings: SamplingSettings
-    ) -> list[list[int]]:
+    def _plan(self, prompts: Prompts, settings: SamplingSettings) -> list[list[int]]:
         """Rows of a group lie side by side, the longest first, and groups by their longest row."""
-        own = {
-            row: len(encoded[row]) - shared
-            for group in groups
-            for shared in [common_prefix([encoded[row] for row in group])]
-            for row in group
-        }
-        ordered = sorted(groups, key=lambda group: -max(own[row] for row in group))
+        own = [len(prompts.own(row)) for row in range(len(prompts.ids))]
+        most = [0] * len(prompts.beginnings)
+        for row, group in enumerate(prompts.groups):
+            most[group] = max(most[group], own[row])
         batches: list[list[int]] = []
         longest = 0
-        for row in [row for group in ordered for row in sorted(group, key=lambda row: (-own[row], row))]:
-            most = ROUNDS * self._slots(max(longest, own[row]) + settings.max_tokens)
-            if not batches or len(batches[-1]) >= most:
-                batches.append([])
-                longest = 0
-            batches[-1].append(row)
+        for row in sorted(
+            range(len(own)), key=lambda row: (-most[prompts.groups[row]], prompts.groups[row], -own[row])
+        ):
             longest = max(longest, own[row])
+            if not batches or len(batches[-1]) >= ROUNDS * self._slots(longest + settings.max_tokens):
+                batches.append([])
+                longest = own[row]
+            batches[-1].append(row)
         return batches
 
     def _slots(self, capacity: int) -> int:
@@ -138,12 +142,18 @@ class LocalGenerator:
         tail = self.text.decode(row.written[-1 - max(len(stop.encode()) for stop in settings.stop) :])
         return any(stop in tail for stop in settings.stop)
 
-    def _read(self, row: Row, settings: SamplingSettings) -> tuple[str, bool]:
-        """A finished row's text up to its end, and whether it has one (or was cut by the limit)."""
+    def _completion(self, row: Row, prompts: Prompts, settings: SamplingSettings) -> Completion:
+        """A finished row's text up to its end; without one, the limit has cut it."""
         ended = row.written[-1] in self.ends
         text = self.text.decode(row.written[:-1] if ended else row.written)
         stops = [place for stop in settings.stop if (place := text.find(stop)) >= 0]
-        return text[: min(stops, default=len(text))], ended or bool(stops) or len(row.written) < settings.max_tokens
+        cut = not ended and not stops and len(row.written) >= settings.max_tokens
+        return Completion(
+            text=opened_block(prompts.texts[row.number]) + text[: min(stops, default=len(text))],
+            tokens=len(row.written),
+            prompt_tokens=len(prompts.ids[row.number]),
+            finish="length" if cut else "stop",
+        )
 
 
 def common_prefix(rows: Sequence[list[int]]) -> int:
@@ -153,15 +163,6 @@ def common_prefix(rows: Sequence[list[int]]) -> int:
     first, last = min(rows), max(rows)
     length = min(map(len, rows)) - 1
     return next((place for place in range(length) if first[place] != last[place]), length)
-
-
-def _groups(chats: Sequence[Chat]) -> list[list[int]]:
-    """Rows of chats with the same system prompt (or none), in the order of their first row."""
-    groups: dict[str, list[int]] = {}
-    for row, chat in enumerate(chats):
-        head = chat.messages[0]
-        groups.setdefault(head.content if head.role == "system" else "", []).append(row)
-    return list(groups.values())
 
 
 def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:

@@ -24,8 +24,8 @@ class Row:
     number: int
     own: list[int]
     dice: random.Random | None
-    written: list[int] = field(default_factory=list)
     beginning: int = 0
+    written: list[int] = field(default_factory=list)
 
     @property
     def held(self) -> int:

@@ -102,38 +102,45 @@ def graded(
         one = answer.question
         cast = [judge[one.id] for judge in votes if one.id in judge]
         by, decision = _decided(answer, cast, rules, bool(votes), voting)
-        said = answer.form.name_of(answer.ruling.said[0]) if len(answer.ruling.said) == 1 else None
-        names = filter(None, map(answer.form.name_of, one.references))
-        line: Line = {
-            "id": one.id,
-            "task": one.task,
-            "form": answer.form.kind,
-            "closed": answer.form.closed,
-            "prompt": one.prompt,
-            "references": list(one.references),
-            "text": answer.line["text"],
-            "answer": answer.text,
-            "trace": answer.trace,
-            "unfinished": answer.unfinished,
-            "finish": answer.line["finish"],
-            "tokens": answer.line["tokens"],
-            "prompt_tokens": answer.line["prompt_tokens"],
-            "shots": answer.line.get("shots", True),
-            "rules": asdict(answer.ruling),
-            "votes": [asdict(vote) for vote in cast],
-            "panel": asdict(decide([vote.grade for vote in cast], voting)) if cast else None,
-            "grade": decision.grade,
-            "by": by,
-            "how": decision.how,
-            "correct": decision.grade == "correct",
-            "label": next(names, None),
-            "said": said,
-            "f1": answer.ruling.f1,
-        }
-        if answer.confident:
-            line["confidence"] = answer.confidence
-        lines.append({**line, **notes.get(one.id, {})})
+        lines.append(
+            {
+                **_asked_and_answered(answer),
+                "rules": asdict(answer.ruling),
+                "votes": [asdict(vote) for vote in cast],
+                "panel": asdict(decide([vote.grade for vote in cast], voting)) if cast else None,
+                "grade": decision.grade,
+                "by": by,
+                "how": decision.how,
+                "correct": decision.grade == "correct",
+                **notes.get(one.id, {}),
+            }
+        )
     return lines
+
+
+def _asked_and_answered(answer: Answer) -> Line:
+    one = answer.question
+    said = answer.form.name_of(answer.ruling.said[0]) if len(answer.ruling.said) == 1 else None
+    line: Line = {
+        "id": one.id,
+        "task": one.task,
+        "form": answer.form.kind,
+        "closed": answer.form.closed,
+        "prompt": one.prompt,
+        "references": list(one.references),
+        "text": answer.line["text"],
+        "answer": answer.text,
+        "trace": answer.trace,
+        "unfinished": answer.unfinished,
+        "finish": answer.line["finish"],
+        "tokens": answer.line["tokens"],
+        "prompt_tokens": answer.line["prompt_tokens"],
+        "shots": answer.line.get("shots", True),
+        "label": next(filter(None, map(answer.form.name_of, one.references)), None),
+        "said": said,
+        "f1": answer.ruling.f1,
+    }
+    return {**line, "confidence": answer.confidence} if answer.confident else line
 
 
 def _decided(

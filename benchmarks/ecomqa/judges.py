@@ -28,7 +28,7 @@ WORDS: dict[str, Grade] = {
     "not attempted": "not_attempted",
     "not_attempted": "not_attempted",
 }
-LONGEST = 1500  # characters of a question or an answer that a judge reads: the beginning and the end of longer ones
+LONGEST = 600  # characters of a question or an answer that a judge reads: the beginning and the end of longer ones
 
 _GRADES = """A 正确：回答包含标准答案的全部内容，并且没有与它矛盾的内容。
 B 错误：回答与标准答案矛盾，或者答成了别的内容。
