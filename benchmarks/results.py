@@ -44,11 +44,11 @@ class EvaluationFolder:
                 found = json.loads(path.read_text(encoding="utf-8"))
             except ValueError:
                 raise ValueError(f"{path} cannot be read; give --overwrite to start anew, or another --out") from None
-            differences = list(_differences(found, self.identity))
-            if differences:
-                more = f" (and {len(differences) - 1} more differences)" if len(differences) > 1 else ""
+            unlike = list(differences(found, self.identity))
+            if unlike:
+                more = f" (and {len(unlike) - 1} more differences)" if len(unlike) > 1 else ""
                 raise ValueError(
-                    f"{self.path} holds another evaluation: {differences[0]}{more}; give another --out, "
+                    f"{self.path} holds another evaluation: {unlike[0]}{more}; give another --out, "
                     "or --overwrite to start anew"
                 )
         elif self.path.is_dir() and any(not path.name.startswith(".") for path in self.path.iterdir()):
@@ -77,10 +77,11 @@ class EvaluationFolder:
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
-def _differences(found: Any, wanted: Any, name: str = "") -> Iterator[str]:
+def differences(found: Any, wanted: Any, name: str = "") -> Iterator[str]:
+    """Where two trees of facts differ, a sentence each: what is found there, and what is wanted here."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         for key in dict.fromkeys([*found, *wanted]):
-            yield from _differences(found.get(key), wanted.get(key), f"{name}.{key}" if name else key)
+            yield from differences(found.get(key), wanted.get(key), f"{name}.{key}" if name else key)
     elif found != wanted:
         yield f"{name} is {found!r} there and {wanted!r} here"
 

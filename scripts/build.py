@@ -5,12 +5,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 
 from models.runtime import one_of_many
-from train.arguments import parse
+from train.arguments import choose, parse
 
 
 def ecomqa(arguments: Sequence[str]) -> None:
@@ -40,27 +38,56 @@ def ecomagent_catalogue(arguments: Sequence[str]) -> None:
     build_catalogue(arguments)
 
 
+def ecomscript(arguments: Sequence[str]) -> None:
+    """EcomScriptBench from a catalogue and its reviews: goals, scripts, intents, aligned products, annotated sets."""
+    from benchmarks.ecomscript.build.config import EcomScriptBuildConfig
+    from benchmarks.ecomscript.build.run import build
+
+    config = parse(EcomScriptBuildConfig, arguments, doc=str(ecomscript.__doc__))
+    with one_of_many():
+        build(config)
+
+
+def ecomscript_cost(arguments: Sequence[str]) -> None:
+    """What EcomScriptBench's construction would cost at any size, by the rates of one that was made."""
+    from benchmarks.ecomscript.build.cost import CostConfig, show_cost
+
+    config = parse(CostConfig, arguments, doc=str(ecomscript_cost.__doc__))
+    with one_of_many():
+        show_cost(config)
+
+
+def ecomscript_pilot(arguments: Sequence[str]) -> None:
+    """A step as a search query against alignment by purchase intents, on the shipped sample's catalogue."""
+    from benchmarks.ecomscript.build.pilot import PilotConfig, pilot
+
+    config = parse(PilotConfig, arguments, doc=str(ecomscript_pilot.__doc__))
+    with one_of_many():
+        pilot(config)
+
+
+def ecomscript_speed(arguments: Sequence[str]) -> None:
+    """Time and memory of alignment over catalogues of several sizes, exact and approximate."""
+    from benchmarks.ecomscript.build.speed import AlignSpeedConfig, measure_speed
+
+    config = parse(AlignSpeedConfig, arguments, doc=str(ecomscript_speed.__doc__))
+    with one_of_many():
+        measure_speed(config)
+
+
 BENCHMARKS: dict[str, Callable[[Sequence[str]], None]] = {
     "ecomqa": ecomqa,
     "ecomagent": ecomagent,
     "ecomagent-catalogue": ecomagent_catalogue,
+    "ecomscript": ecomscript,
+    "ecomscript-cost": ecomscript_cost,
+    "ecomscript-pilot": ecomscript_pilot,
+    "ecomscript-speed": ecomscript_speed,
 }
 
 
 def main() -> None:
-    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
-    if name in BENCHMARKS:
-        sys.argv[0] = f"build.py {name}"
-        BENCHMARKS[name](sys.argv[2:])
-    elif name in ("-h", "--help"):
-        print(__doc__)
-        for benchmark, command in BENCHMARKS.items():
-            print(f"  {benchmark:20} {command.__doc__}")
-    else:
-        near = get_close_matches(name, BENCHMARKS, n=1, cutoff=0)[0]
-        message = f"benchmark {name!r} is not known; did you mean {near!r}? Known: {', '.join(BENCHMARKS)}"
-        print(message, file=sys.stderr)
-        sys.exit(2)
+    choose(BENCHMARKS, "benchmark", str(__doc__))
 
 
 if __name__ == "__main__":

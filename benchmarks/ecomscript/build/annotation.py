@@ -1,0 +1,110 @@
+"""The last stage: sheets for people, their votes read back, and the three judgment sets split by goal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.ecomscript.build.config import AnnotationConfig
+from benchmarks.ecomscript.build.sample import DRAWN
+from benchmarks.ecomscript.build.sheets import read_votes, write_sheets
+from benchmarks.ecomscript.build.stages import Stage
+from benchmarks.ecomscript.build.tables import Rows
+from benchmarks.ecomscript.build.votes import agreement, majority
+from benchmarks.results import to_line, write_text
+from models.runtime import this_process
+from recipes.base import Record
+from recipes.judgments import get_judgment
+from recipes.splits import split_by_group
+
+SETS = "sets"
+
+
+def annotate(stage: Stage, sample: Path, sheets: Path, config: AnnotationConfig, seed: int) -> bool:
+    """Write the sheets, or make the judgment sets of the filled ones: ``sets/<judgment>/<split>.jsonl``.
+
+    Returns whether the sets are made; while a sheet has no votes, the stage waits for people.
+
+    Args:
+        sample: the folder of the sample's stage.
+        sheets: where the sheets lie. Those without votes are written anew, those with votes are never touched.
+    """
+    if not stage.begin():
+        return True
+    state = this_process()
+    items = {name: read_items(sample / f"{name}.parquet", name) for name in DRAWN}
+    votes = {name: read_votes(sheets, name, [record.id for record in own]) for name, own in items.items()}
+    waiting = [name for name, found in votes.items() if found is None]
+    state.wait_for_everyone()  # all have read before one writes
+    if state.is_main_process:
+        sheets.mkdir(exist_ok=True)
+        for name in waiting:
+            write_sheets(sheets, get_judgment(name), items[name], config.votes)
+    if waiting:
+        stage.say.print(
+            f"{sheets}: fill in the votes of {', '.join(waiting)} (.csv or .jsonl), then give the same command again"
+        )
+        return False
+    if state.is_main_process:
+        labelled = {name: _labelled(items[name], votes[name] or {}, config) for name in items}
+        counts = write_sets(stage.path / SETS, {name: records for name, (records, _) in labelled.items()}, config, seed)
+        told = {name: {**about, "splits": counts[name]} for name, (_, about) in labelled.items()}
+        files = [f"{SETS}/{name}/{split}.jsonl" for name, splits in counts.items() for split in splits]
+        kept = sum(len(records) for records, _ in labelled.values())
+        read = sum(map(len, items.values()))
+        stage.finish({"read": read, "kept": kept, "rejected": {}, "left_out": {}, "sets": told}, files, {})
+    stage.wait()
+    return True
+
+
+def read_items(path: Path, judgment: str) -> list[Record]:
+    """The records that were drawn for a judgment."""
+    rows = Rows(path)
+    record = get_judgment(judgment).record
+    return [record.model_validate_json(row["record"]) for row in rows.read(0, len(rows))]
+
+
+def _labelled(
+    records: Sequence[Record], votes: Mapping[str, Sequence[int | None]], config: AnnotationConfig
+) -> tuple[list[Record], dict[str, Any]]:
+    """The records that have a majority, with their labels and votes; and what is to be said of the voting."""
+    found = majority(votes, config.fewest_votes)
+    made = [
+        record.model_copy(update={"label": label, "meta": {**(record.meta or {}), "votes": list(votes[record.id])}})
+        for record in records
+        if (label := found.labels.get(record.id)) is not None
+    ]
+    about = {
+        "items": len(records),
+        "labelled": len(made),
+        "ties": len(found.ties),
+        "too_few_votes": len(found.too_few),
+        "missing_votes": found.missing,
+        "fleiss": asdict(agreement(votes)),
+    }
+    return made, about
+
+
+def write_sets(
+    folder: Path, labelled: Mapping[str, Sequence[Record]], config: AnnotationConfig, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Write each judgment's splits; a goal is in the same split in all three. Counts by judgment and split.
+
+    Raises ValueError where there are too few goals to split.
+    """
+    shares = {"train": config.train, "validation": config.validation, "test": config.test}
+    together = [record for records in labelled.values() for record in records]
+    parted = split_by_group(together, shares, seed)
+    split_of = {record.group_key: split for split, records in parted.items() for record in records}
+    counts: dict[str, dict[str, Any]] = {}
+    for name, records in labelled.items():
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        counts[name] = {}
+        for split in shares:
+            own = [record for record in records if split_of[record.group_key] == split]
+            text = "".join(to_line(record.model_dump(exclude_defaults=True)) for record in own)
+            write_text(folder / name / f"{split}.jsonl", text)
+            counts[name][split] = {"records": len(own), "yes": sum(record.label or 0 for record in own)}
+    return counts
