@@ -58,3 +58,31 @@ class BulkConfig(JudgesConfig):
     out: str = "-"
     window: int | None = None
     overwrite: bool = False
+
+
+@dataclass(frozen=True)
+class ServeConfig(JudgesConfig):
+    """Judging over HTTP.
+
+    Attributes:
+        host: 127.0.0.1 is this machine alone, 0.0.0.0 every network it is in; give a token_file there.
+        port: 0 takes a free one.
+        token_file: a file with the bearer token that requests must carry; None asks for none.
+        max_records: records that one request may ask about; a plan counts its script, each candidate of each step, and
+            the whole.
+        max_bytes: of a request's body.
+        max_waiting: records that may wait to be judged; further requests are told to come again (503).
+        batch: records that are judged together at most, of however many requests.
+        timeout_s: seconds after which a request is given up (504).
+        drain_s: seconds, after SIGTERM, in which requests are still taken while /health says that no more should come.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token_file: str | None = None
+    max_records: int = 256
+    max_bytes: int = 4 * 1024 * 1024
+    max_waiting: int = 4096
+    batch: int = 256
+    timeout_s: float = 30.0
+    drain_s: float = 1.0

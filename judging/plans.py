@@ -6,7 +6,8 @@ has let through.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -68,6 +69,34 @@ class JudgedPlan(BaseModel):
     plan: Answer | None
 
 
+@dataclass(frozen=True)
+class Question:
+    """Records that a judge for ``judgment`` is asked about."""
+
+    judgment: str
+    records: Sequence[Any]
+
+
+Answers = Sequence[Answer | None]
+
+
+def ask_about(plans: Sequence[Plan], keep: int = 1) -> Generator[Question, Answers, list[JudgedPlan]]:
+    """The three questions about plans, one after the other; each is sent its answers, and the last one returns all.
+
+    Args:
+        keep: how many of a step's suitable products, the most probable first, the whole plan is made of.
+    """
+    scripts = yield Question(SCRIPT_VERIFY.name, [_script(plan) for plan in plans])
+    suited = iter((yield Question(STEP_PRODUCT.name, [pair for plan in plans for pair in _pairs(plan)])))
+    steps = [[_judged_step(step, products, suited, keep) for step, products in _options(plan)] for plan in plans]
+    whole = [_whole(plan, chosen) for plan, chosen in zip(plans, steps, strict=True)]
+    verdicts = yield Question(HOLISTIC_VERIFY.name, whole)
+    return [
+        JudgedPlan(script=script, steps=own, plan=verdict)
+        for script, own, verdict in zip(scripts, steps, verdicts, strict=True)
+    ]
+
+
 def judge_plans(
     judges: Mapping[str, NamedJudge], plans: Sequence[Plan], keep: int = 1, token_budget: int = TOKEN_BUDGET
 ) -> list[JudgedPlan]:
@@ -75,22 +104,18 @@ def judge_plans(
 
     Args:
         judges: by judgment; one that is absent leaves its answers out.
-        keep: how many of a step's suitable products, the most probable first, the whole plan is made of.
+        keep: as for `ask_about`.
     """
-    scripts = _asked(judges.get(SCRIPT_VERIFY.name), [_script(plan) for plan in plans], token_budget)
-    pairs = [pair for plan in plans for pair in _pairs(plan)]
-    suited = iter(_asked(judges.get(STEP_PRODUCT.name), pairs, token_budget))
-    steps = [[_judged_step(step, products, suited, keep) for step, products in _options(plan)] for plan in plans]
-    whole = [_whole(plan, chosen) for plan, chosen in zip(plans, steps, strict=True)]
-    verdicts = _asked(judges.get(HOLISTIC_VERIFY.name), whole, token_budget)
-    return [
-        JudgedPlan(script=script, steps=own, plan=verdict)
-        for script, own, verdict in zip(scripts, steps, verdicts, strict=True)
-    ]
-
-
-def _asked(one: NamedJudge | None, records: Sequence[Any], token_budget: int) -> Sequence[Answer | None]:
-    return [None] * len(records) if one is None else answer(one, records, token_budget)
+    asking = ask_about(plans, keep)
+    question = next(asking)
+    while True:
+        one = judges.get(question.judgment)
+        answers = answer(one, question.records, token_budget) if one else [None] * len(question.records)
+        try:
+            question = asking.send(answers)
+        except StopIteration as done:
+            judged: list[JudgedPlan] = done.value
+            return judged
 
 
 def _options(plan: Plan) -> Iterator[tuple[str, tuple[Product, ...]]]:
