@@ -18,7 +18,7 @@ from train.config import TrainConfig
 from train.run import train
 from train.runs import RunFolder
 
-TIMES = ("runtime", "per_second")
+TIMES = ("runtime", "per_second", "mfu", "peak_memory")
 
 
 def in_child(work: Callable[[], object]) -> int:
