@@ -8,7 +8,19 @@ from typing import Literal
 from models.backbone import Dtype, Quantization
 from models.scoring import TOKEN_BUDGET
 
-Method = Literal["auto", "judge", "verbalizer", "masked_lm", "nli", "plausibility", "bag_of_words"]
+Method = Literal[
+    "auto",
+    "judge",
+    "verbalizer",
+    "answer",
+    "chain_of_thought",
+    "self_consistency",
+    "self_reflection",
+    "masked_lm",
+    "nli",
+    "plausibility",
+    "bag_of_words",
+]
 
 
 @dataclass(frozen=True)
@@ -21,12 +33,13 @@ class EcomScriptConfig:
     Attributes:
         judgment: script_verify, step_product or holistic_verify.
         data: the labelled records to judge; nothing is ever chosen on them.
-        checkpoint: a packaged name (minilm, smollm2-135m), a folder, or a hub id (org/name[@revision]). May be left out
-            where the adapter names its backbone.
+        checkpoint: a packaged name (minilm, smollm2-135m), a folder, a hub id (org/name[@revision]), or a served model
+            (http://host:port/v1#model). May be left out where the adapter names its backbone.
         adapter: the folder that training wrote (runs/.../adapter), or a merged or fully fine-tuned model's.
-        method: judge (a trained judge), verbalizer (yes/no words of a language model), masked_lm, nli, plausibility
-            (zero-shot with encoders), bag_of_words (TF-IDF and logistic regression, needs train). auto is judge with an
-            adapter, else verbalizer for decoders and masked_lm for encoders.
+        method: judge (a trained judge), verbalizer (yes/no words of a language model), answer, chain_of_thought,
+            self_consistency, self_reflection (what a language model writes is read; no probability), masked_lm, nli,
+            plausibility (zero-shot with encoders), bag_of_words (TF-IDF and logistic regression, needs train). auto is
+            judge with an adapter, else verbalizer for decoders, masked_lm for encoders, answer for served models.
         shots: solved examples in the prompt; the same ones for every record, so that they are a shared prefix.
         shots_from: where solved examples are drawn from; None is the sample's training records.
         train: what bag_of_words learns from, and what the majority baseline counts.
@@ -38,6 +51,11 @@ class EcomScriptConfig:
         dtype: None is that of training for a judge, else auto: bfloat16 where the hardware is fast at it, else float32.
         quantization: none, nf4 or int8; None is that of training for a judge, else none.
         nli_against: the label that entailment is weighed against.
+        samples: chains of thought of self_consistency.
+        max_tokens: tokens of a written text at most; None is 16 for an answer alone, 512 for one with its reasons.
+        sampling_temperature: of written texts; None is 0.7 for self_consistency, else 0 (the likeliest words).
+        rows: texts that a local checkpoint writes side by side.
+        concurrency: requests that a server gets at once.
         token_budget: padded tokens computed at once.
         resamples: bootstrap resamples of the groups.
         bins: bins of the calibration errors.
@@ -65,6 +83,11 @@ class EcomScriptConfig:
     attention: str | None = None
     trust_remote_code: bool = False
     nli_against: Literal["neutral", "contradiction"] = "neutral"
+    samples: int = 5
+    max_tokens: int | None = None
+    sampling_temperature: float | None = None
+    rows: int | None = None
+    concurrency: int | None = None
     token_budget: int = TOKEN_BUDGET
     resamples: int = 2000
     bins: int = 10

@@ -20,8 +20,7 @@ def facts_section(results: Mapping[str, Any]) -> Section:
         ("Data", joined([results["data"]["reference"], " ", _digest(results["data"]["fingerprint"])])),
         ("Records", f"{count(results['n'])}, {count(results['yes'])} yes, in {counted(results['groups'], 'group')}"),
         ("Too long", f"{count(results['refused']['count'])} left out, {count(results['shortened'])} shortened"),
-        ("Threshold", f"{results['threshold']['value']:.4f} ({results['threshold']['from']})"),
-        ("Temperature", f"{results['temperature']:.4f}"),
+        *_decision(results),
         ("Solved examples", f"{shots['asked']} in each prompt" if shots["asked"] else "none"),
         ("Tokens", f"{count(tokens['total'])}; {tokens['mean']:,.0f} a record, at most {count(tokens['max'])}"),
         ("Judged last", _effort(results["cost"])),
@@ -30,6 +29,20 @@ def facts_section(results: Mapping[str, Any]) -> Section:
     ]
     lead = "What fixes the result. Fingerprints are of the records and files themselves, whatever their names."
     return Section("facts", "What was examined", facts(pairs), lead)
+
+
+def _decision(results: Mapping[str, Any]) -> list[tuple[str, Content]]:
+    """How a verdict came about: from a probability, or from what was written."""
+    if results["threshold"]:
+        told, temperature = results["threshold"], results["temperature"]
+        return [("Threshold", f"{told['value']:.4f} ({told['from']})"), ("Temperature", f"{temperature:.4f}")]
+    asking, answers = results["asking"], results["answers"]
+    written = f"{count(answers['written'])} tokens; {count(answers['cut'])} answers cut at {asking['max_tokens']}"
+    return [
+        ("Written", written),
+        ("Sampling", f"{counted(asking['samples'], 'sample')} at temperature {asking['temperature']:g}"),
+        *(("Asked behind the record" if k == 0 else "Then", prompt) for k, prompt in enumerate(asking["prompts"])),
+    ]
 
 
 def _origin(subject: Mapping[str, Any]) -> list[tuple[str, Content]]:

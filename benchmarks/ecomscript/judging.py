@@ -17,7 +17,7 @@ from benchmarks.results import Predictions
 from models.runtime import this_process
 from models.scoring import probabilities
 from recipes.base import Judgment, Record
-from recipes.fitting import Fitted, fit
+from recipes.fitting import CountTokens, Fitted, fit
 
 
 @dataclass(frozen=True)
@@ -78,21 +78,11 @@ class Examiner:
         return Examined(predictions.read(), fitted, sum(map(len, pending)), seconds)
 
     def fit(self, name: str, records: Sequence[Any]) -> Fitted[Any]:
-        """The records as they fit. Raises ValueError naming those that cannot, unless they may be dropped."""
+        """The records as they fit; see `fitting`."""
         scorer = self.scorer
-        fitted = fit(self.judgment, records, scorer.lengths, scorer.max_length)
-        if fitted.refused and not self.drop_too_long:
-            worst = sorted(fitted.refused.items(), key=lambda item: -item[1])
-            listed = ", ".join(f"{record} ({tokens} tokens)" for record, tokens in worst[:5])
-            fewer = f"give fewer shots (there are {scorer.shots}), " if scorer.shots else ""
-            raise ValueError(
-                f"{name}: {len(worst)} records do not fit {scorer.max_length} tokens even without their product text: "
-                f"{listed}{' ...' if len(worst) > 5 else ''}; {fewer}raise --max_length if the model takes "
-                "more, or set --drop_too_long"
-            )
-        if not fitted.records:
-            raise ValueError(f"{name}: no record is left after fitting {scorer.max_length} tokens")
-        return fitted
+        return fitting(
+            name, self.judgment, records, scorer.lengths, scorer.max_length, scorer.shots, self.drop_too_long
+        )
 
     def _lines(self, fitted: Fitted[Any], plan: Plan, batch: Sequence[int], threshold: float) -> list[dict[str, Any]]:
         """Judge one batch: its lines. A margin is kept to six decimals; p_yes and verdict follow from that."""
@@ -129,6 +119,34 @@ class Examiner:
             for batch in batches:
                 yield batch
                 progress.advance(task, len(batch))
+
+
+def fitting(
+    name: str,
+    judgment: Judgment[Any],
+    records: Sequence[Any],
+    lengths: CountTokens,
+    max_length: int,
+    shots: int,
+    drop_too_long: bool,
+) -> Fitted[Any]:
+    """The records as they fit ``max_length`` tokens.
+
+    Raises ValueError naming those that cannot, unless they may be dropped, or where none is left.
+    """
+    fitted = fit(judgment, records, lengths, max_length)
+    if fitted.refused and not drop_too_long:
+        worst = sorted(fitted.refused.items(), key=lambda item: -item[1])
+        listed = ", ".join(f"{record} ({tokens} tokens)" for record, tokens in worst[:5])
+        fewer = f"give fewer shots (there are {shots}), " if shots else ""
+        raise ValueError(
+            f"{name}: {len(worst)} records do not fit {max_length} tokens even without their product text: "
+            f"{listed}{' ...' if len(worst) > 5 else ''}; {fewer}raise --max_length if the model takes "
+            "more, or set --drop_too_long"
+        )
+    if not fitted.records:
+        raise ValueError(f"{name}: no record is left after fitting {max_length} tokens")
+    return fitted
 
 
 def kind_of(record: Record) -> dict[str, str]:

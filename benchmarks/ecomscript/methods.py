@@ -9,12 +9,14 @@ from typing import Any
 
 import torch
 
+from benchmarks.ecomscript.asking import WAYS, Asking, make_asking
 from benchmarks.ecomscript.baselines import BagOfWords
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.scorer import Scorer, check_spec, trained_judge, verbalizer
 from benchmarks.ecomscript.zero_shot import CANDIDATES, NLI, STATEMENTS, is_vera, load_zero_shot
 from models.backbone import LoadSettings, is_encoder, load_config, pinned, resolve_dtype
 from models.checkpoint import Checkpoint, files_digest, resolve
+from models.generation import Found, find_generator, is_served
 from models.judge import ADAPTER_WEIGHTS, SPEC_FILE, JudgeSpec
 from models.manifest import folder_digest
 from recipes.base import Judgment
@@ -22,7 +24,10 @@ from recipes.base import Judgment
 
 @dataclass(frozen=True)
 class Subject:
-    """Who is examined. ``name`` names the results' folder; ``facts`` fix the predictions and hold no path."""
+    """Who is examined. ``name`` names the results' folder; ``facts`` fix the predictions and hold no path.
+
+    ``found`` is who writes, where written answers are read.
+    """
 
     method: str
     name: str
@@ -30,14 +35,17 @@ class Subject:
     facts: dict[str, Any]
     checkpoint: Checkpoint | None = None
     folder: Path | None = None
+    found: Found | None = None
 
 
-def find_subject(config: EcomScriptConfig, judgment: Judgment[Any]) -> Subject:
+def find_subject(config: EcomScriptConfig, judgment: Judgment[Any], device: torch.device) -> Subject:
     """Choose the method and find its files. Raises ValueError or FileNotFoundError in words."""
     if config.method == "bag_of_words":
         subject = Subject("bag_of_words", "bag_of_words", LoadSettings(), {})
         if config.train is None or config.checkpoint or config.adapter:
             raise ValueError("method bag_of_words learns from --train FILE, and takes no checkpoint or adapter")
+    elif config.method in WAYS or is_served(config.checkpoint or ""):
+        subject = _writing(config, device)
     elif (folder := _judge_folder(config)) is not None:
         subject = _trained(config, judgment, folder)
     else:
@@ -47,6 +55,38 @@ def find_subject(config: EcomScriptConfig, judgment: Judgment[Any]) -> Subject:
             f"shots: {config.shots} given; only a verbalizer head reads solved examples, {subject.name} has none"
         )
     return subject
+
+
+def _writing(config: EcomScriptConfig, device: torch.device) -> Subject:
+    """A language model that is asked for text. Raises ValueError where that cannot be."""
+    method = "answer" if config.method == "auto" else config.method
+    if method not in WAYS:
+        raise ValueError(
+            f"method {method} reads a model's numbers, and {config.checkpoint} is a served model; give one of "
+            f"{', '.join(WAYS)}"
+        )
+    if config.validation:
+        raise ValueError(
+            "a written answer has no threshold to choose; leave out --validation (--train may name what the majority "
+            "baseline counts)"
+        )
+    settings = LoadSettings(
+        head="verbalizer",
+        dtype=config.dtype or "auto",
+        quantization=config.quantization or "none",
+        attention=config.attention,
+        trust_remote_code=config.trust_remote_code,
+    )
+    found = find_generator(config.checkpoint or "", config.adapter, settings, config.rows, device, config.concurrency)
+    return Subject(method, found.name, settings, found.facts, found=found)
+
+
+def asking_of(config: EcomScriptConfig, subject: Subject, judgment: Judgment[Any], examples: Sequence[Any]) -> Asking:
+    """How a model that writes is asked."""
+    way = next(way for way in WAYS if way == subject.method)
+    return make_asking(
+        way, judgment, examples, config.samples, config.max_tokens, config.sampling_temperature, config.seed
+    )
 
 
 def _judge_folder(config: EcomScriptConfig) -> Path | None:
@@ -146,7 +186,9 @@ def build_scorer(
 
 
 def settings_facts(subject: Subject, config: EcomScriptConfig) -> dict[str, Any]:
-    """Settings that fix the predictions."""
+    """Settings that fix the predictions; how a model that writes is asked is said by `benchmarks.ecomscript.asking`."""
+    if subject.found is not None:
+        return {"max_length": config.max_length, "drop_too_long": config.drop_too_long}
     words = subject.method == "bag_of_words"
     return {
         "dtype": "float64" if words else str(resolve_dtype(subject.settings.dtype)).removeprefix("torch."),

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.ecomscript.facts import facts_section
-from benchmarks.ecomscript.shown import OUTCOMES, extremes, fields_of, meta_of, shown_as
+from benchmarks.ecomscript.published_section import published_section
+from benchmarks.ecomscript.shown import OUTCOMES, UNREAD, extremes, fields_of, meta_of, shown_as
 from benchmarks.ecomscript.slices import Slice, Slicing, measure_slices, slicings
 from benchmarks.report.classifier import (
     Bin,
@@ -53,6 +54,7 @@ SLICE_COLUMNS = (
     Column("Mean p(yes)", "number"),
     Column("Wrong", "number"),
 )
+ERROR = " Error is the distance of p(yes) from the label: near 1 is confidently wrong."
 LIST = "list"  # the anchor of the list of predictions
 
 
@@ -72,7 +74,7 @@ def report(results: Mapping[str, Any], lines: Lines, records: Mapping[str, Recor
     """The page. Predictions whose record is not among ``records`` (by id) are shown by their id alone."""
     own = [records.get(line["id"]) for line in lines]
     groupings = slicings(lines, [meta_of(*pair) for pair in zip(lines, own, strict=True)])
-    judgment = results["judgment"]
+    judgment, probable = results["judgment"], results["calibration"] is not None
     shown = [shown_as(judgment, *pair, groupings, place) for place, pair in enumerate(zip(lines, own, strict=True))]
     return page(
         f"EcomScriptBench · {judgment}",
@@ -81,17 +83,17 @@ def report(results: Mapping[str, Any], lines: Lines, records: Mapping[str, Recor
         [
             _measures(results),
             _slices(results, lines, groupings),
-            _probabilities(results, lines),
+            *([_probabilities(results, lines)] if probable else []),
             _verdicts(lines),
-            extremes(results, lines, shown),
+            *([extremes(results, lines, shown)] if probable else []),
             Section(
                 "predictions",
                 "All predictions",
-                record_list(LIST, fields_of(groupings), shown, "-error"),
-                "Search reads the records' texts; every word must occur. Error is the distance of p(yes) from the "
-                "label: near 1 is confidently wrong.",
+                record_list(LIST, fields_of(groupings, probable), shown, "-error" if probable else ""),
+                "Search reads the records' texts; every word must occur." + (ERROR if probable else ""),
                 wide=True,
             ),
+            published_section(results),
             facts_section(results),
         ],
         f"Written by ecomjudge {results['versions'].get('ecomjudge', '')} from results.json and predictions.jsonl.",
@@ -126,6 +128,10 @@ def _tiles(results: Mapping[str, Any]) -> list[Tile]:
         measure = results["metrics"][key]
         below = joined([_ends(measure), tag("br"), f"majority {number(majority[key]['value'])}"])
         shown.append(Tile(name, number(measure["value"]), below))
+    if results["calibration"] is None:
+        unread = sum(results["answers"][name] for name in UNREAD)
+        below = joined(["said neither yes nor no;", tag("br"), "scored as wrong"])
+        return [*shown, Tile("Not read", percent(unread / results["n"]), below)]
     ece = results["calibration"]["ece"]
     below = joined(["0 would be perfect", tag("br"), f"{results['calibration']['bins']} bins of equal width"])
     return [*shown, Tile("Calibration error", number(ece), below)]
@@ -221,9 +227,12 @@ def _share(one: Bin) -> Markup:
 
 
 def _verdicts(lines: Lines) -> Section:
-    counts = [[0, 0], [0, 0]]
+    counts, unread = [[0, 0], [0, 0]], 0
     for line in lines:
-        counts[line["label"]][line["verdict"]] += 1
+        if line.get("unread"):
+            unread += 1
+        else:
+            counts[line["label"]][line["verdict"]] += 1
     links = {place: filter_link(LIST, outcome=name) for place, name in OUTCOMES.items()}
     matrix = confusion_matrix("Records, and their share of the row", ("no", "yes"), counts, links)
     rows: list[list[Content]] = []
@@ -233,4 +242,8 @@ def _verdicts(lines: Lines) -> Section:
         rows.append([name, *map(number, rates)])
     head = [Column("Answer"), *(Column(name, "number") for name in ("Precision", "Recall", "F1"))]
     lead = "What was said of what is so. Each count leads to its records."
+    if unread:
+        lead += (
+            f" {count(unread)} answers said neither yes nor no: they stand in no cell, and count as wrong elsewhere."
+        )
     return Section("verdicts", "Verdicts", grid(matrix, table("Of each answer", head, rows)), lead)

@@ -10,13 +10,15 @@ from typing import Any
 from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
+from benchmarks.ecomscript.answering import TEXTS, Respondent
+from benchmarks.ecomscript.asking import Asking
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.fewshot import draw_shots
 from benchmarks.ecomscript.judging import Examiner
-from benchmarks.ecomscript.methods import Subject, build_scorer, find_subject, settings_facts
+from benchmarks.ecomscript.methods import Subject, asking_of, build_scorer, find_subject, settings_facts
 from benchmarks.ecomscript.report import write_report
-from benchmarks.ecomscript.summary import measure, measure_baselines, table
-from benchmarks.results import EvaluationFolder, publishable, to_json
+from benchmarks.ecomscript.summary import measure, measure_answers, measure_baselines, table
+from benchmarks.results import SETS, EvaluationFolder, publishable, to_json
 from models.runtime import this_process, use_threads, versions
 from recipes.base import Judgment
 from recipes.judgments import get_judgment
@@ -54,15 +56,21 @@ def evaluate(config: EcomScriptConfig) -> dict[str, Any]:
     judgment = get_judgment(config.judgment)
     with state.main_process_first():
         material = read_material(judgment, config)
-        subject = find_subject(config, judgment)
-    folder = open_folder(config, identity_of(config, judgment, subject, material), subject)
+        subject = find_subject(config, judgment, state.device)
+        asking = asking_of(config, subject, judgment, material.examples) if subject.found else None
+    folder = open_folder(config, identity_of(config, judgment, subject, material, asking), subject)
     say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     view = {"resamples": config.resamples, "bins": config.bins, "train": fingerprint(material.train)}
     results: dict[str, Any] | None = folder.results()
     if results is not None and results.get("view") == view:
         say.print(f"{folder.path} is finished; give --overwrite to judge again")
     else:
-        made = judge_and_measure(config, judgment, subject, material, folder, say)
+        found = (
+            ask(config, subject, asking, material, folder, say)
+            if asking
+            else judge(config, judgment, subject, material, folder, say)
+        )
+        made = results_of(config, judgment, subject, material, folder, found)
         earlier = results["cost"] if results is not None and not made["cost"]["records"] else None
         made |= {"cost": earlier or {**made["cost"], "threads": threads}, "versions": versions(), "view": view}
         if state.is_main_process:
@@ -99,7 +107,7 @@ def read_material(judgment: Judgment[Any], config: EcomScriptConfig) -> Material
 
 
 def identity_of(
-    config: EcomScriptConfig, judgment: Judgment[Any], subject: Subject, material: Material
+    config: EcomScriptConfig, judgment: Judgment[Any], subject: Subject, material: Material, asking: Asking | None
 ) -> dict[str, Any]:
     """Everything that fixes the predictions; no path among it."""
     return {
@@ -114,6 +122,7 @@ def identity_of(
         "shots": {"count": len(material.examples), "records": fingerprint(material.examples)},
         "seed": config.seed,
         "settings": settings_facts(subject, config),
+        **({"asking": asking.facts()} if asking else {}),
     }
 
 
@@ -121,7 +130,7 @@ def open_folder(config: EcomScriptConfig, identity: dict[str, Any], subject: Sub
     """The folder of this evaluation; every process refuses together what holds another one."""
     state = this_process()
     default = Path("results") / "ecomscript" / config.judgment / f"{subject.name}-{subject.method}-{config.shots}shot"
-    folder = EvaluationFolder(Path(config.out) if config.out else default, identity)
+    folder = EvaluationFolder(Path(config.out) if config.out else default, identity, (*SETS, *TEXTS))
     folder.refuse_other(config.overwrite)
     state.wait_for_everyone()
     if state.is_main_process:
@@ -132,20 +141,62 @@ def open_folder(config: EcomScriptConfig, identity: dict[str, Any], subject: Sub
     return folder
 
 
-def judge_and_measure(
+@dataclass(frozen=True)
+class Examined:
+    """Prediction lines; what did not fit (id -> tokens); what this run itself did, and in how long; and what else there
+    is to say of the one who was examined."""
+
+    lines: list[dict[str, Any]]
+    refused: dict[str, int]
+    judged: int
+    seconds: float
+    facts: dict[str, Any]
+    max_length: int | None
+
+
+def judge(
     config: EcomScriptConfig,
     judgment: Judgment[Any],
     subject: Subject,
     material: Material,
     folder: EvaluationFolder,
     say: Console,
-) -> dict[str, Any]:
-    """Load who is examined, let it judge every record, and make ``results.json`` of the answers."""
-    state = this_process()
-    scorer = build_scorer(subject, config, judgment, material.train, material.examples, state.device)
+) -> Examined:
+    """Load who gives margins, and let it judge every record."""
+    scorer = build_scorer(subject, config, judgment, material.train, material.examples, this_process().device)
     examiner = Examiner(judgment, scorer, folder.path, config.token_budget, config.drop_too_long, say)
     threshold = choose_threshold(examiner, material.validation)
     found = examiner.examine("predictions", material.data, threshold["value"])
+    told = {"threshold": threshold, "temperature": scorer.temperature}
+    return Examined(found.lines, found.fitted.refused, found.judged, found.seconds, told, scorer.max_length)
+
+
+def ask(
+    config: EcomScriptConfig,
+    subject: Subject,
+    asking: Asking,
+    material: Material,
+    folder: EvaluationFolder,
+    say: Console,
+) -> Examined:
+    """Ask who writes about every record."""
+    assert subject.found is not None
+    respondent = Respondent(subject.found, asking, folder.path, config.max_length, config.drop_too_long, say)
+    found = respondent.examine(material.data)
+    told = {"threshold": None, "temperature": None, "asking": asking.facts(), "answers": measure_answers(found.lines)}
+    return Examined(found.lines, found.refused, found.cost.texts, found.cost.seconds, told, config.max_length)
+
+
+def results_of(
+    config: EcomScriptConfig,
+    judgment: Judgment[Any],
+    subject: Subject,
+    material: Material,
+    folder: EvaluationFolder,
+    found: Examined,
+) -> dict[str, Any]:
+    """``results.json``, made of the predictions."""
+    state = this_process()
     measured = measure(found.lines, config.resamples, config.bins, config.seed)
     return {
         "benchmark": "ecomscript",
@@ -154,12 +205,11 @@ def judge_and_measure(
         "subject": {"name": subject.name, "method": subject.method, **subject.facts},
         "data": {"reference": publishable(config.data), "fingerprint": folder.identity["data"]},
         **measured,
-        "threshold": threshold,
-        "temperature": scorer.temperature,
+        **found.facts,
         "baselines": measure_baselines(found.lines, *material.counted(), config.resamples, config.seed),
         "shots": {**measured["shots"], "asked": config.shots, "ids": [example.id for example in material.examples]},
-        "refused": {"count": len(found.fitted.refused), "tokens": found.fitted.refused},
-        "settings": {**folder.identity["settings"], "seed": config.seed, "max_length": scorer.max_length},
+        "refused": {"count": len(found.refused), "tokens": found.refused},
+        "settings": {**folder.identity["settings"], "seed": config.seed, "max_length": found.max_length},
         "cost": {
             "records": found.judged,
             "seconds": round(found.seconds, 2),

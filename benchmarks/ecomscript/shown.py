@@ -15,35 +15,43 @@ from recipes.judgments import get_judgment
 
 Prediction = Mapping[str, Any]
 OUTCOMES = {(0, 0): "true no", (0, 1): "false yes", (1, 0): "false no", (1, 1): "true yes"}  # by (label, verdict)
+UNREAD = ("unparsed", "undecided")  # what was said of neither class
 TONES: dict[str, Literal["good", "bad"]] = {
-    name: "good" if label == said else "bad" for (label, said), name in OUTCOMES.items()
+    **{name: "good" if label == said else "bad" for (label, said), name in OUTCOMES.items()},
+    **dict.fromkeys(UNREAD, "bad"),
 }
 FEW = 8
 
 
-def fields_of(groupings: Sequence[Slicing]) -> list[Field]:
-    """The columns of the list of predictions; every grouping can be filtered by, the kind is a column too."""
+def fields_of(groupings: Sequence[Slicing], probable: bool = True) -> list[Field]:
+    """The columns of the list of predictions; every grouping can be filtered by, the kind is a column too.
+
+    Args:
+        probable: whether predictions have a probability.
+    """
+    shares = [Field("p_yes", "p(yes)", "share"), Field("error", "Error", "number")] if probable else []
     return [
         Field("outcome", "Outcome", "choice", tones=TONES),
         Field("right", "Verdict", "choice", column=False),
         *(Field(one.key, one.name, "choice", column=one.key == "meta.kind") for one in groupings),
-        Field("p_yes", "p(yes)", "share"),
-        Field("error", "Error", "number"),
+        *shares,
         Field("tokens", "Tokens", "number", 0),
     ]
 
 
 def shown_as(judgment: str, line: Prediction, record: Record | None, groupings: Sequence[Slicing], place: int) -> Shown:
     """A prediction line (the one at ``place`` among all) with the text of its record, if that is at hand."""
-    values = {
-        "outcome": OUTCOMES[line["label"], line["verdict"]],
+    values: dict[str, Any] = {
+        "outcome": line.get("unread") or OUTCOMES[line["label"], line["verdict"]],
         "right": "right" if line["label"] == line["verdict"] else "wrong",
         **{one.key: one.values[place] for one in groupings},
-        "p_yes": round(line["p_yes"], 6),
-        "error": round(abs(line["label"] - line["p_yes"]), 6),
         "tokens": line["tokens"],
     }
-    known = [("Id", f"{line['id']}, group {line['group']}")]
+    if line["p_yes"] is not None:
+        values |= {"p_yes": round(line["p_yes"], 6), "error": round(abs(line["label"] - line["p_yes"]), 6)}
+    texts = line.get("texts", [])
+    known = [(f"Text {k}" if len(texts) > 1 else "Text", text) for k, text in enumerate(texts, 1)]
+    known.append(("Id", f"{line['id']}, group {line['group']}"))
     if record is None:
         return Shown(line["id"], values, known)
     parts = (part.partition(":") for part in get_judgment(judgment).parts(record))

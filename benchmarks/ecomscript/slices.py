@@ -30,14 +30,14 @@ class Slicing:
 
 @dataclass(frozen=True)
 class Slice:
-    """The predictions of one value: how many, how many are yes, how often they are right, their mean p_yes."""
+    """The predictions of one value: how many, how many are yes, how often they are right, their mean p_yes (if any)."""
 
     value: str
     count: int
     yes: int
     wrong: int
     accuracy: Interval
-    mean: float
+    mean: float | None
 
 
 def slicings(lines: Sequence[Prediction], metas: Sequence[Mapping[str, Any]]) -> list[Slicing]:
@@ -82,7 +82,8 @@ def measure_slices(lines: Sequence[Prediction], slicing: Slicing, resamples: int
         labels, said = [line["label"] for line in inside], [line["verdict"] for line in inside]
         accuracy = bootstrap(labels, said, said, [line["group"] for line in inside], resamples, seed)["accuracy"]
         wrong = sum(label != verdict for label, verdict in zip(labels, said, strict=True))
-        mean = float(np.mean([line["p_yes"] for line in inside]))
+        probable = all(line["p_yes"] is not None for line in inside)
+        mean = float(np.mean([line["p_yes"] for line in inside])) if probable else None
         slices.append(Slice(value, len(inside), sum(labels), wrong, accuracy, mean))
     if slicing.order:
         return sorted(slices, key=lambda one: slicing.order.index(one.value))
