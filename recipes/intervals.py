@@ -57,6 +57,17 @@ def bootstrap(
 
     Raises ValueError where there are no records or the lengths differ.
     """
+    measures = resampled(labels, scores, verdicts, groups, resamples, seed)
+    return {name: interval_of(values, len(set(groups))) for name, values in measures.items()}
+
+
+def resampled(
+    labels: ArrayLike, scores: ArrayLike, verdicts: ArrayLike, groups: Sequence[str], resamples: int, seed: int
+) -> dict[str, Floats]:
+    """Accuracy, macro-F1 and AUC of the records themselves and then of each resample, [1 + resamples].
+
+    The same groups and seed draw the same resamples, so that those of two judges can be taken from each other.
+    """
     y, s, said = np.asarray(labels, np.int64), np.asarray(scores, np.float64), np.asarray(verdicts, np.int64)
     if not len(y) or not len(y) == len(s) == len(said) == len(groups):
         raise ValueError(
@@ -65,12 +76,12 @@ def bootstrap(
     names, member = np.unique(np.asarray(groups), return_inverse=True)
     draws = np.concatenate([np.ones((1, len(names)), np.int64), resample_groups(len(names), resamples, seed)])
     accuracy, macro_f1 = _from_counts(draws @ _outcomes(y, said, member, len(names)))
-    measures = {"accuracy": accuracy, "macro_f1": macro_f1, "auc": _auc(draws, y, s, member)}
-    return {name: _interval(values, len(names)) for name, values in measures.items()}
+    return {"accuracy": accuracy, "macro_f1": macro_f1, "auc": _auc(draws, y, s, member)}
 
 
-def _interval(values: Floats, groups: int) -> Interval:
-    """The first value is that of the records themselves, the others those of the resamples."""
+def interval_of(values: Floats, groups: int) -> Interval:
+    """A measure with its percentile interval: the first of ``values`` is that of the records themselves, the others
+    those of the resamples."""
     value = None if np.isnan(values[0]) else float(values[0])
     defined = values[1:][~np.isnan(values[1:])]
     undefined = len(values) - 1 - len(defined)
@@ -136,4 +147,4 @@ def ratio(
     totals = draws @ sums
     with np.errstate(divide="ignore", invalid="ignore"):
         values = np.where(totals[:, 1] > 0, totals[:, 0] / totals[:, 1], np.nan)
-    return _interval(values, len(names))
+    return interval_of(values, len(names))

@@ -1,0 +1,51 @@
+"""Compare two evaluations over the same records: `python scripts/compare.py RESULTS_A RESULTS_B`.
+
+Prints the differences (the second's less the first's) of accuracy, macro-F1 and AUC with paired bootstrap intervals,
+McNemar's test, and accuracy in slices; writes comparison.html with the records on which the two differ, and
+comparison.json. Runs over different data are refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.ecomscript.comparing import compare_runs, read_run
+from benchmarks.ecomscript.comparison_page import as_json, as_page, as_table
+from benchmarks.results import to_json, write_text
+
+
+def parser() -> argparse.ArgumentParser:
+    about, more = (__doc__ or "").split("\n\n", 1)
+    parser = argparse.ArgumentParser(description=about, epilog=more)
+    parser.add_argument("first", type=Path, metavar="A", help="the folder of an evaluation (scripts/evaluate.py)")
+    parser.add_argument("second", type=Path, metavar="B", help="the folder of another one over the same records")
+    parser.add_argument("--data", help="the records, for their texts and slices; where the runs name them by default")
+    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples (%(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="draws them (%(default)s)")
+    parser.add_argument("--out", type=Path, default=Path("comparison.html"), help="the HTML file (%(default)s)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: compared; 1: the runs do not allow it; 2: wrong usage."""
+    given = parser().parse_args(arguments)
+    try:
+        runs = read_run(given.first), read_run(given.second)
+        comparison = compare_runs(*runs, given.data, given.resamples, given.seed)
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    write_text(given.out, as_page(comparison))
+    write_text(given.out.with_suffix(".json"), to_json(as_json(comparison)))
+    Console(highlight=False).print(as_table(comparison))
+    print(given.out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
