@@ -18,8 +18,8 @@ from models.checkpoint import resolve
 from models.judge import new_judge
 from recipes.judgments import JUDGMENTS, get_judgment
 from train.arguments import parse
+from train.command import CONFIGS
 from train.config import TrainConfig
-from train.run import CONFIGS
 
 RUNS = Path("runs")
 RESULTS = Path("results")

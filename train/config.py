@@ -100,12 +100,30 @@ class RunConfig:
 
 
 @dataclass(frozen=True)
+class HubConfig:
+    """Where ``push_to_hub`` publishes the judge when training has ended; scripts/publish.py does the same later.
+
+    Attributes:
+        repo: org/name, or a name under your own account; None calls it <judgment>-<name of the run>.
+        private: whether the repository is private, should it have to be made.
+        revision: the branch; None is main.
+        license: as the hub names licences (apache-2.0, mit, ...); None takes the backbone's.
+    """
+
+    repo: str | None = None
+    private: bool = False
+    revision: str | None = None
+    license: str | None = None
+
+
+@dataclass(frozen=True)
 class TrainConfig:
     """A training run.
 
     Attributes:
         checkpoint: the backbone: a packaged name (minilm, smollm2-135m), a folder, or a hub id (org/name[@revision]).
         method: lora, or full fine-tuning of every weight.
+        push_to_hub: publish the judge at the end, as ``hub`` says; token, rights and name are checked before training.
         threads: CPU threads a process; None shares the machine's cores among the processes on it.
         dry_run: check configuration, data and model, print what would happen, and train nothing.
     """
@@ -119,6 +137,8 @@ class TrainConfig:
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)
     run: RunConfig = field(default_factory=RunConfig)
+    hub: HubConfig = field(default_factory=HubConfig)
+    push_to_hub: bool = False
     seed: int = 0
     threads: int | None = None
     dry_run: bool = False

@@ -28,19 +28,20 @@ from recipes.base import Judgment
 from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error, fit_temperature
 from train.arguments import parse
 from train.callbacks import MetricsFile, WandbRun
-from train.card import write_card
+from train.command import default_config
 from train.config import TrainConfig
 from train.data import RunData, Split, prepare, read_run_data
 from train.dry_run import report
+from train.facts import training_facts
+from train.publishing.after_training import check_before, publish_after
 from train.runs import RunFolder
+from train.saving import save_judge
 from train.trainer import JudgeTrainer, balanced_weights
-
-CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 
 
 def main(judgment: Judgment[Any]) -> None:
     """What ``accelerate launch train/<judgment>.py`` does. Faults in data or settings end it: a sentence, status 1."""
-    default = CONFIGS / judgment.name / "minilm.yaml"
+    default = default_config(judgment.name)
     config = parse(
         TrainConfig, default_config=default, doc=f"Train a judge for {judgment.name}. Default --config: {default.name}"
     )
@@ -54,6 +55,7 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     use_threads(config.threads)
     folder = RunFolder(config, judgment.name)
+    check_before(config, folder, judgment.name)
     with state.main_process_first():
         data = read_run_data(judgment, config.data, config.seed)
         checkpoint = resolve(config.checkpoint)
@@ -62,6 +64,8 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
         folder.check(config, facts)
         if folder.finished and not config.run.overwrite:
             say.print(f"{folder.path} is finished; give --run.name another name, or --run.overwrite to start anew")
+            if state.is_main_process:
+                publish_after(config, folder, judgment.name, say)
             return finished_metrics(folder)
     config = whole_weights(config)
     set_seed(config.seed)
@@ -159,6 +163,8 @@ def _learn(
     trainer.train(resume_from_checkpoint=str(last) if last else None)
     summary = _finish(judgment, config, folder, trainer, splits, make, say)
     wandb_run.finish(folder.adapter, summary)
+    if state.is_main_process:
+        publish_after(config, folder, judgment.name, say)
     return summary
 
 
@@ -255,9 +261,9 @@ def _finish(
     if state.is_main_process:
         judge = _whole(make, best) if sharded else trainer.judge
         judge = judge.with_spec(**spec, versions=versions())
-        judge.save(folder.adapter)
+        facts = training_facts(judgment, config, judge, splits, found, state.num_processes)
+        save_judge(folder, judge, facts, labels, probabilities(found["validation"], temperature))
         shutil.rmtree(best)
-        write_card(folder, judgment, judge, config, summary, splits)
         with folder.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps({"step": trainer.state.global_step, "final": summary}, sort_keys=True) + "\n")
         say.print(f"saved {folder.adapter}: {_sentence(summary)}")

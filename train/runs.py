@@ -18,7 +18,10 @@ CONFIG_FILE = "config.yaml"
 METRICS_FILE = "metrics.jsonl"
 ADAPTER = "adapter"
 # What may differ between a run and its continuation: none of it changes the result.
-FREE_KEYS = ("run", "facts.versions", "tracking.wandb", "tracking.entity", "tracking.project", "threads", "dry_run")
+FREE_KEYS = (
+    *("run", "facts.versions", "tracking.wandb", "tracking.entity", "tracking.project", "threads", "dry_run"),
+    *("hub", "push_to_hub"),
+)
 
 
 class RunFolder:

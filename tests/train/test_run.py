@@ -18,7 +18,7 @@ from tiny import write_scripts
 from models.judge import JudgeSpec, load_judge
 from models.scoring import margins
 from recipes.reading import read_records
-from recipes.script_verify import SCRIPT_VERIFY
+from recipes.script_verify import SCRIPT_VERIFY, ScriptRecord
 from train.callbacks import wandb_mode
 from train.config import TrainConfig
 from train.data import prepare, read_run_data
@@ -46,7 +46,8 @@ def test_the_lines_of_the_card_load_the_judge_with_peft_and_transformers_alone(
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     found = np.array(json.loads(done.stdout.splitlines()[-1]))[0]
     judge = load_judge(adapter, config.checkpoint)
-    record = prepare("train", SCRIPT_VERIFY, read_records(SCRIPT_VERIFY, config.data.train), judge).fitted.records[0]
+    script = ["Choose a date", "Invite the guests", "Hang warm lights in the garden"]
+    record = ScriptRecord(id="example", goal="Plan an autumn party", script=script)
     encoded = judge.encoder.encode([SCRIPT_VERIFY.render(record, judge.style)])
     with torch.inference_mode():
         ours = judge.logits(judge.encoder.pad(encoded))[0].numpy()
