@@ -18,6 +18,7 @@ from tiny import tiny_checkpoint
 from tiny_shop import shop
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from benchmarks.ecomagent import turn_cost
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.local_agent import LocalAgent, LocalSettings
@@ -26,7 +27,7 @@ from benchmarks.ecomagent.prompts import RESULT_LEFT_OUT
 from benchmarks.ecomagent.replies import Reply, ToolCall
 from benchmarks.ecomagent.server_agent import ServerAgent
 from benchmarks.ecomagent.tasks import Task
-from benchmarks.ecomagent.tools import Toolbox
+from benchmarks.ecomagent.tools import TOOLS, Toolbox
 from models.backbone import LoadSettings
 from models.conversations import Answer, Turn
 from models.generation import SamplingSettings, open_generator
@@ -194,6 +195,27 @@ def test_a_turn_ends_with_its_call(generator: LocalGenerator, catalogue: Catalog
     hermes = agent(generator, catalogue, LocalAgent, form="hermes")
     assert hermes._finished(encode('<tool_call>{"name": "x"}</tool_call>', add_special_tokens=False))
     assert not hermes._finished(encode('<tool_call>{"name": "x"}', add_special_tokens=False))
+
+
+def test_the_measurement_computes_the_same_turns_kept_and_anew(
+    generator: LocalGenerator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_cost, "TOOLS", dict(list(TOOLS.items())[:2]))
+    monkeypatch.setattr(turn_cost, "LAST", 4)
+    found = turn_cost.measure(generator, 2, 4)
+    for turn in ("second", "turn_4"):
+        assert found[turn]["same_answers"] and found[turn]["tokens_computed"] < found[turn]["tokens"]
+    assert found["turn_4"]["tokens"] > found["second"]["tokens"]
+
+
+@pytest.mark.slow
+def test_the_twentieth_turn_costs_little_more_than_the_second() -> None:
+    generator = open_generator("smollm2-135m", settings=LoadSettings(dtype="float32"))
+    assert isinstance(generator, LocalGenerator)
+    found = turn_cost.measure(generator, 2, 32)
+    assert found["second"]["same_answers"] and found["turn_20"]["same_answers"]
+    assert found["last_over_second_kept"] <= 2.5
+    assert found["turn_20"]["seconds_kept"] < found["turn_20"]["seconds_anew"] / 2
 
 
 @pytest.mark.parametrize("form", ["plain", "hermes", "llama3", "mistral"])
