@@ -147,22 +147,20 @@ class KeyValues:
         keys, values = self.layers[number]
         keys[every, :, self.lengths] = key[:, :, 0]
         values[every, :, self.lengths] = value[:, :, 0]
-        asked = query.view(rows, heads, -1, size)  # query heads that share a key head side by side
-        scores = asked @ keys[:rows, :, : self.longest].transpose(2, 3)
+        # Query heads that share a key head side by side.
+        asked = (query * scaling).view(rows, heads, -1, size)
         most = max((_tokens(beginning) for beginning, _ in self._together), default=0)
-        if most:
-            outside = scores.new_zeros(*asked.shape[:3], most)
-            for beginning, behind in self._together:
-                products = _by_head(asked[behind]) @ beginning[number][0].transpose(1, 2)
-                outside[behind, :, :, : products.shape[-1]] = _by_row(products, len(behind))
-            scores = torch.cat([outside, scores], dim=-1)
-        unseen = self._mask(window, lambda: self._unseen(most, window))
-        weights = functional.softmax((scores * scaling).masked_fill_(unseen, float("-inf")).float(), dim=-1)
-        weights = weights.to(query.dtype)
+        scores = asked.new_empty(*asked.shape[:3], most + self.longest)
+        scores[..., most:] = asked @ keys[:rows, :, : self.longest].transpose(2, 3)
+        for beginning, behind in self._together:
+            products = _by_head(asked[behind]) @ beginning[number][0].transpose(1, 2)
+            scores[behind, :, :, : products.shape[-1]] = _by_row(products, len(behind))
+        scores.masked_fill_(self._mask(window, lambda: self._unseen(most, window)), float("-inf"))
+        weights = functional.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
         found = weights[..., most:] @ values[:rows, :, : self.longest]
         for beginning, behind in self._together:
-            own = weights[behind][..., : _tokens(beginning)]
-            found[behind] += _by_row(_by_head(own) @ beginning[number][1], len(behind))
+            own = _by_head(weights[behind, :, :, : _tokens(beginning)])
+            found[behind] += _by_row(own @ beginning[number][1], len(behind))
         return found.reshape(rows, 1, -1, found.shape[-1])
 
     def _unseen(self, most: int, window: int | None) -> torch.Tensor:

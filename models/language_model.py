@@ -52,7 +52,7 @@ def find_local(
         "revision": checkpoint.revision,
         "weights": files_digest(checkpoint),
         "adapter": folder and folder_digest(folder),
-        "dtype": str(resolve_dtype(settings.dtype)).removeprefix("torch."),
+        "dtype": "exact" if settings.dtype == "exact" else str(resolve_dtype(settings.dtype)).removeprefix("torch."),
         "quantization": settings.quantization,
         "template": "chat" if tokenizer.chat_template else "none",
         "rows": rows,

@@ -37,16 +37,14 @@ class Speed:
         return self.plain_seconds / self.seconds
 
 
-def compare_generation(
-    checkpoint: str, chats: Sequence[Chat], max_tokens: int, batch: int = 8, dtype: str = "float32"
-) -> Speed:
-    """Answer the same chats by a generator of ours and by ``generate`` in the order given, padded, ``batch`` at a time.
+def compare_generation(checkpoint: str, chats: Sequence[Chat], max_tokens: int, batch: int = 8) -> Speed:
+    """Answer the same chats in float32 by a generator of ours and by ``generate`` as it comes (its own attention,
+    torch's own products), in the order given, padded, ``batch`` at a time.
 
     Both are loaded beforehand and read one chat to warm up; loading and warming up are not counted.
     """
-    settings = LoadSettings(head="verbalizer", dtype=dtype)  # type: ignore[arg-type]
     sampling = SamplingSettings(max_tokens=max_tokens)
-    generator = open_generator(checkpoint, settings=settings)
+    generator = open_generator(checkpoint, settings=LoadSettings(dtype="float32"))
     list(generator.generate(chats[:1], SamplingSettings(max_tokens=2)))
     started = time.perf_counter()
     ours = dict(generator.generate(chats, sampling))
@@ -55,7 +53,8 @@ def compare_generation(
 
     found = resolve(checkpoint)
     tokenizer = load_tokenizer(found)
-    model = load_backbone(found, settings, int(tokenizer.pad_token_id)).eval()
+    as_it_comes = LoadSettings(head="verbalizer", dtype="exact", attention="sdpa")
+    model = load_backbone(found, as_it_comes, int(tokenizer.pad_token_id)).eval()
     plain_generate(model, tokenizer, chats[:1], 2, batch)
     started = time.perf_counter()
     plain = plain_generate(model, tokenizer, chats, max_tokens, batch)

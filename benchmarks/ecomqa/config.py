@@ -19,7 +19,7 @@ class GradingConfig:
 
     Attributes:
         prompts: prompts of the judges (standard, examples, reasoned), with commas between; each model judges under
-            each. Empty is all three for a single model, else standard, so that there are three votes either way.
+            each. Empty is all three for a single model, else standard: one model has three votes, three have one each.
         panel: all (models vote on every answer, so that their agreement with the rules is known) or open (only where
             they decide).
         split: the grade where no grade has more than half of the votes: wrong, not_attempted, correct, or first (the
