@@ -44,15 +44,27 @@ def this_process() -> PartialState:
 def one_of_many() -> Iterator[PartialState]:
     """This process among those that a launcher started (or alone), its process group closed at the end.
 
-    A ValueError or FileNotFoundError (faults in data or settings) ends every process with status 1; the main process
-    says the sentence.
+    A ValueError (faults in data or settings) or an OSError (files that are absent, forbidden or find no room) ends
+    every process with status 1; the main process says the sentence. Ctrl-C ends it with 130, as the shell would.
     """
     state = this_process()
     try:
         yield state
-    except (ValueError, FileNotFoundError) as error:
+    except (ValueError, OSError) as error:
         if state.is_main_process:
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {in_words(error)}", file=sys.stderr)
         sys.exit(1)
+    except KeyboardInterrupt:
+        if state.is_main_process:
+            print("stopped; the same command goes on from here", file=sys.stderr)
+        sys.exit(130)
     finally:
         state.destroy_process_group()
+
+
+def in_words(error: Exception) -> str:
+    """What to tell of an error: the system's as "/data/run: Permission denied", any other in its own words."""
+    if isinstance(error, OSError) and error.strerror:
+        where = error.filename2 or error.filename
+        return f"{where}: {error.strerror}" if where else error.strerror
+    return str(error)
