@@ -1,4 +1,4 @@
-"""A folder that is written whole or not at all."""
+"""A folder that is written whole or not at all, and by one command at a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from models.manifest import flush
 
@@ -41,6 +43,26 @@ def written_whole(folder: Path, marker: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """No other process is in such a block for ``folder`` while this one is. However the process ends, its claim does.
+
+    Raises ValueError if another process is in one.
+    """
+    folder = folder.resolve()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # One lock an address in a process, so that what is called from a block may open one for the same folder.
+    lock = FileLock(folder.with_name(f".{folder.name}.lock"), is_singleton=True)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ValueError(f"{folder}: another process is writing there; wait until it ends, or name another") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def check_replaceable(folder: Path, marker: str) -> None:

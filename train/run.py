@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.utils import logging as transformers_logging
 
 from models.checkpoint import resolve
+from models.folder import sole_writer
 from models.judge import ADAPTER_WEIGHTS, Judge, new_judge
 from models.runtime import one_of_many, this_process, use_threads, versions
 from models.scoring import probabilities
@@ -28,6 +30,7 @@ from recipes.base import Judgment
 from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error, fit_temperature
 from train.arguments import parse
 from train.callbacks import MetricsFile, WandbRun
+from train.checkpoints import Checkpoints, newest_whole, written_by
 from train.command import default_config
 from train.config import TrainConfig
 from train.data import RunData, Split, prepare, read_run_data
@@ -59,14 +62,14 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     with state.main_process_first():
         data = read_run_data(judgment, config.data, config.seed)
         checkpoint = resolve(config.checkpoint)
-    facts = {"data": data.fingerprints, "versions": versions()}
+    facts: dict[str, Any] = {"data": data.fingerprints, "versions": versions()}
     if not config.dry_run:
         folder.check(config, facts)
         if folder.finished and not config.run.overwrite:
             say.print(f"{folder.path} is finished; give --run.name another name, or --run.overwrite to start anew")
             if state.is_main_process:
                 publish_after(config, folder, judgment.name, say)
-            return finished_metrics(folder)
+            return folder.final_metrics()
     config = whole_weights(config)
     set_seed(config.seed)
     make = partial(
@@ -85,10 +88,13 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     if config.dry_run:
         report(Console(quiet=not state.is_main_process), config, judge, list(splits.values()))
         return None
-    if state.is_main_process:
-        folder.open(config, facts)
-    state.wait_for_everyone()
-    return _learn(judgment, config, folder, judge, splits, make, say)
+    facts["backbone"] = {"revision": judge.spec.base.revision, "fingerprint": judge.spec.base.fingerprint}
+    folder.check(config, facts)
+    with sole_writer(folder.path) if state.is_main_process else nullcontext():
+        if state.is_main_process:
+            folder.open(config, facts)
+        state.wait_for_everyone()
+        return _learn(judgment, config, folder, judge, splits, make, say)
 
 
 def whole_weights(config: TrainConfig) -> TrainConfig:
@@ -138,7 +144,7 @@ def _learn(
     state = this_process()
     labels = splits["train"].dataset.labels
     wandb_run = WandbRun(config.tracking, asdict(config), folder.path, f"{judgment.name}-{folder.path.name}")
-    callbacks: list[Any] = [MetricsFile(folder.metrics), wandb_run]
+    callbacks: list[Any] = [MetricsFile(folder.metrics), Checkpoints(folder.checkpoints), wandb_run]
     if config.evaluation.patience is not None:
         callbacks.append(EarlyStoppingCallback(config.evaluation.patience))
     transformers_logging.set_verbosity_warning()
@@ -154,10 +160,11 @@ def _learn(
     )
     _refuse_to_shard(trainer, config)
     with state.main_process_first():
-        last = folder.last_checkpoint(state.num_processes) if state.is_main_process else _newest(folder)
+        last = newest_whole(folder.checkpoints)
     if last is not None:
-        step = int(last.name.rsplit("-", 1)[1])
-        say.print(f"resuming {folder.path} from update {step} ({last.name})")
+        step, wrote = int(last.name.rsplit("-", 1)[1]), written_by(last)
+        others = f"; {wrote} processes wrote it, so dropout is drawn anew" if wrote != state.num_processes else ""
+        say.print(f"resuming {folder.path} from update {step} ({last.name}{others})")
         if state.is_main_process:
             folder.cut_metrics(step)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
@@ -166,11 +173,6 @@ def _learn(
     if state.is_main_process:
         publish_after(config, folder, judgment.name, say)
     return summary
-
-
-def _newest(folder: RunFolder) -> Path | None:
-    """What `RunFolder.last_checkpoint` has left on the main process."""
-    return max(folder.checkpoints.glob("checkpoint-*"), key=lambda path: int(path.name.rsplit("-", 1)[1]), default=None)
 
 
 def training_arguments(config: TrainConfig, folder: RunFolder, records: int, processes: int) -> TrainingArguments:
@@ -206,7 +208,6 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
         eval_steps=steps,
         save_strategy="steps",
         save_steps=steps,
-        save_total_limit=2,
         load_best_model_at_end=True,
         metric_for_best_model=config.evaluation.metric,
         greater_is_better=config.evaluation.direction == "up",
@@ -298,12 +299,3 @@ def _sentence(summary: dict[str, Any]) -> str:
         if name in summary
     ]
     return "; ".join(parts)
-
-
-def finished_metrics(folder: RunFolder) -> dict[str, Any]:
-    """The final metrics of a finished run, as metrics.jsonl holds them."""
-    for line in reversed(folder.metrics.read_text(encoding="utf-8").splitlines()):
-        entry = json.loads(line)
-        if "final" in entry:
-            return dict(entry["final"])
-    return {}

@@ -1,4 +1,4 @@
-"""A run's folder: its configuration on disk, which checkpoint to go on from, and the metrics that belong to it."""
+"""A run's folder: its configuration on disk, whether it has ended, and the metrics that belong to it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from transformers.trainer import TRAINER_STATE_NAME
 
+from models.folder import check_replaceable
 from train.config import TrainConfig
 
 CONFIG_FILE = "config.yaml"
@@ -28,22 +28,42 @@ class RunFolder:
     """The folder of one run: ``config.yaml``, ``metrics.jsonl``, ``checkpoints/``, ``adapter/``, ``README.md``."""
 
     def __init__(self, config: TrainConfig, judgment: str) -> None:
-        self.path = Path(config.run.folder) / judgment / (config.run.name or _default_name(config))
+        """Raises ValueError unless the run's name is that of a folder: what leads elsewhere might overwrite there."""
+        name = config.run.name or _default_name(config)
+        if Path(name).name != name or name == ".." or not name.isprintable():
+            raise ValueError(f"run.name is {name!r}; give the name of one folder, and where it lies as --run.folder")
+        self.path = Path(config.run.folder) / judgment / name
         self.checkpoints = self.path / "checkpoints"
         self.adapter = self.path / ADAPTER
         self.metrics = self.path / METRICS_FILE
 
     @property
     def finished(self) -> bool:
-        """Whether the run has ended with a judge."""
-        return (self.adapter / "judge.json").is_file()
+        """Whether the run has ended with a judge; the final metrics are the last thing that it writes."""
+        return (self.adapter / "judge.json").is_file() and bool(self.final_metrics())
+
+    def final_metrics(self) -> dict[str, Any]:
+        """The metrics of the finished judge, as metrics.jsonl holds them; nothing if the run has not ended."""
+        finals = (entry["final"] for entry in reversed(self._entries()) if isinstance(entry.get("final"), dict))
+        return next(finals, {})
 
     def check(self, config: TrainConfig, facts: dict[str, Any]) -> None:
-        """Raises ValueError if the folder holds a run with other settings or data; it names the first difference."""
+        """Raises ValueError if the folder holds a run with other settings or data, naming the first difference, or what
+        is no run at all and was to be overwritten.
+
+        Facts that only one of the two has are not compared: the backbone's are known once it is loaded.
+        """
         path = self.path / CONFIG_FILE
-        if config.run.overwrite or not path.is_file():
+        if config.run.overwrite:
+            check_replaceable(self.path, CONFIG_FILE)
             return
-        odd = _differences(yaml.safe_load(path.read_text(encoding="utf-8")) or {}, _as_written(config, facts))
+        if not path.exists():
+            return
+        found, wanted = _read_config(path), _as_written(config, facts)
+        both = found["facts"].keys() & facts.keys()
+        for tree in (found, wanted):
+            tree["facts"] = {name: tree["facts"][name] for name in both}
+        odd = _differences(found, wanted)
         if odd:
             key, there, here = odd[0]
             raise ValueError(
@@ -64,21 +84,18 @@ class RunFolder:
         text = yaml.safe_dump(_as_written(config, facts), sort_keys=False, allow_unicode=True)
         write_text(self.path / CONFIG_FILE, text)
 
-    def last_checkpoint(self, processes: int) -> Path | None:
-        """The newest checkpoint that was written to its end; half-written ones are removed."""
-        folders = sorted(self.checkpoints.glob("checkpoint-*"), key=lambda folder: int(folder.name.rsplit("-", 1)[1]))
-        for folder in reversed(folders):
-            if _complete(folder, processes):
-                return folder
-            shutil.rmtree(folder)
-        return None
-
     def cut_metrics(self, step: int) -> None:
-        """Drop the lines of updates after ``step``: they are about to be written again."""
+        """Drop the lines of updates after ``step``, and the line that closes training: both are written again."""
         if self.metrics.is_file():
-            lines = self.metrics.read_text(encoding="utf-8").splitlines()
-            kept = [line for line in lines if (entry := _parsed(line)) is not None and entry.get("step", 0) <= step]
-            write_text(self.metrics, "".join(f"{line}\n" for line in kept))
+            kept = [entry for entry in self._entries() if entry.get("step", 0) <= step and "train_runtime" not in entry]
+            write_text(self.metrics, "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in kept))
+
+    def _entries(self) -> list[dict[str, Any]]:
+        """The whole lines of metrics.jsonl; a run that was killed may have left a part of one."""
+        if not self.metrics.is_file():
+            return []
+        lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines()
+        return [entry for line in lines if (entry := _parsed(line)) is not None]
 
 
 def _default_name(config: TrainConfig) -> str:
@@ -89,6 +106,18 @@ def _default_name(config: TrainConfig) -> str:
     return f"{config.checkpoint.rstrip('/').rsplit('/', 1)[-1]}-seed{config.seed}"
 
 
+def _read_config(path: Path) -> dict[str, Any]:
+    """The configuration of an earlier run. Raises ValueError if that is not what the file holds."""
+    try:
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return {**found, "facts": dict(found["facts"])}
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError) as error:
+        raise ValueError(
+            f"{path} cannot be read as a run's configuration ({type(error).__name__}); give --run.name another name, "
+            "or --run.overwrite to start anew"
+        ) from error
+
+
 def _as_written(config: TrainConfig, facts: dict[str, Any]) -> dict[str, Any]:
     """The configuration in plain types, as YAML reads it back."""
     return {**json.loads(json.dumps(asdict(config))), "facts": facts}
@@ -97,8 +126,11 @@ def _as_written(config: TrainConfig, facts: dict[str, Any]) -> dict[str, Any]:
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one move: a reader sees the old text or the new, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _parsed(line: str) -> dict[str, Any] | None:
@@ -107,16 +139,6 @@ def _parsed(line: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return entry if isinstance(entry, dict) else None
-
-
-def _complete(folder: Path, processes: int) -> bool:
-    """Trainer's state is the last file that the main process writes; random states come from every process."""
-    try:
-        state = json.loads((folder / TRAINER_STATE_NAME).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    states = ["rng_state.pth"] if processes == 1 else [f"rng_state_{rank}.pth" for rank in range(processes)]
-    return f"checkpoint-{state.get('global_step')}" == folder.name and all((folder / name).is_file() for name in states)
 
 
 def _differences(found: dict[str, Any], wanted: dict[str, Any], prefix: str = "") -> list[tuple[str, Any, Any]]:
