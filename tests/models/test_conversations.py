@@ -106,6 +106,16 @@ def test_a_turn_reads_its_new_tokens_only(model: PreTrainedModel) -> None:
     assert (same.computed, same.written) == (1, third.written)
 
 
+def test_of_the_last_conversation_only_the_common_beginning_is_kept(model: PreTrainedModel) -> None:
+    talks = Conversations(model, 1)
+    talks.begin_with(BEGINNING)
+    query = tokens(20, 1)
+    say(talks, {0: [*BEGINNING, *query, *tokens(9, 2)]})
+    talks.restart(0)
+    (next_one,) = say(talks, {0: [*BEGINNING, *query, *tokens(5, 3)]})
+    assert next_one.computed == 20 + 5  # though the last one began with the same query
+
+
 def test_the_numbers_of_a_conversation_do_not_depend_on_the_others(model: PreTrainedModel) -> None:
     alone, together = [], []
     for lanes, kept in (([1], alone), ([0, 1, 2], together)):

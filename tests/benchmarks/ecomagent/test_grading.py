@@ -46,6 +46,7 @@ def product(**details: str) -> Product:
         ("Fragrance Free", "fragrance-free", True),
         ("Not waterproof", "Waterproof", False),
         ("Red, not Blue", "Red", True),
+        ("No / Blue", "Blue", True),  # two options, of which the first denies nothing of the second
         ("Grey", "Gray", True),
         ("绿色", "绿", True),
     ],
