@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recipes.faults import Fault
-from recipes.rows import Row
+from recipes.rows import Row, repeated, two_columns
 
 # A cell under these names is JSON, or one entry a line; under any other it is text, even where it looks like JSON.
 LISTS = ("script", "features", "products")
@@ -21,11 +21,21 @@ def csv_rows(reference: str) -> Iterator[Row | Fault]:
     number = 0
     try:
         with open(reference, encoding="utf-8-sig", newline="") as file:
-            for number, value in enumerate(csv.DictReader(file), 1):
-                value.pop(None, None)  # cells beyond the header stand under None
-                yield Row(number, value)
+            reader = csv.DictReader(file, strict=True)
+            if twice := repeated(name for name in reader.fieldnames or () if name):
+                yield from two_columns(reference, twice)
+                return
+            for number, value in enumerate(reader, 1):
+                beyond = value.pop(None, None)  # cells beyond the header stand under None
+                if beyond and any(cell.strip() for cell in beyond):
+                    yield Fault(
+                        reference, number, "", "cells beyond the header's columns; quote those that hold commas"
+                    )
+                else:
+                    yield Row(number, value)
     except (UnicodeDecodeError, csv.Error, OSError) as error:
-        yield Fault(reference, None, "", f"cannot be read as CSV after row {number} ({error}); save it in UTF-8")
+        how = "close its quotes" if isinstance(error, csv.Error) else "save it in UTF-8"
+        yield Fault(reference, None, "", f"cannot be read as CSV after row {number} ({error}); {how}")
 
 
 def csv_records(reference: str) -> Iterator[Row | Fault]:

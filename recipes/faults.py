@@ -32,7 +32,7 @@ class Fault:
 
     def __str__(self) -> str:
         place = self.where if self.line is None else f"{self.where}:{self.line}"
-        return printable(": ".join(part for part in (place, self.field, self.message) if part))
+        return printable(": ".join(part for part in (place, shortened(self.field), self.message) if part))
 
 
 class DataFaults(ValueError):
@@ -44,6 +44,11 @@ class DataFaults(ValueError):
         if len(self.faults) > LISTED:
             lines.append(f"and {len(self.faults) - LISTED} more")
         super().__init__("\n".join(lines))
+
+
+def shortened(text: str, longest: int = 80) -> str:
+    """A text, or its beginning."""
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def printable(text: str) -> str:
@@ -132,8 +137,8 @@ def unknown_fields(value: Mapping[str, Any], model: type[BaseModel], path: str =
             continue
         field = model.model_fields.get(name)
         if field is None:
-            nearest = get_close_matches(name, model.model_fields, n=1, cutoff=0.0)[0]
-            yield path + name, path + nearest
+            nearest = get_close_matches(shortened(name), model.model_fields, n=1, cutoff=0.0)[0]
+            yield path + (name or "''"), path + nearest
             continue
         within = nested_model(field.annotation)
         if within is None:

@@ -20,13 +20,14 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from recipes.base import Judgment, Record, understood_label
+from recipes.base import Judgment, Record, short_repr, understood_label
 from recipes.faults import DataFaults, Fault, explain, unknown_fields
 from recipes.rows import Row, read_rows
 
 R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)
 DEEPEST = 50
+HALF = re.compile("[\ud800-\udfff]")
 log = logging.getLogger(__name__)
 
 
@@ -107,7 +108,7 @@ class _Seen:
         first = self.ids.setdefault(name, row.line)
         if first == row.line:
             return []
-        return [("id", f"{name!r} is the id of line {first} too; give each record its own")]
+        return [("id", f"{short_repr(name)} is the id of line {first} too; give each record its own")]
 
     def label_faults(self) -> list[Fault]:
         found = []
@@ -156,6 +157,9 @@ def _plain(value: Any, path: str, wrong: list[tuple[str, str]], depth: int = 0) 
         wrong.append((path, f"nested deeper than {DEEPEST} levels; make it flatter"))
         return None
     if isinstance(value, Mapping):
+        if any(HALF.search(name) for name in value):
+            wrong.append((path, "a name in it holds half a character (a lone surrogate); write it as UTF-8"))
+            return None
         inner = {name: _plain(entry, f"{path}.{name}", wrong, depth + 1) for name, entry in value.items()}
         kept = {name: entry for name, entry in inner.items() if entry is not None}
         return kept if kept or not value else None
@@ -168,7 +172,7 @@ def _plain(value: Any, path: str, wrong: list[tuple[str, str]], depth: int = 0) 
     if isinstance(value, float) and not math.isfinite(value):
         wrong.append((path, f"{value} is not a number; give one, or leave the field out"))
         return None
-    if isinstance(value, str) and re.search("[\ud800-\udfff]", value):
+    if isinstance(value, str) and HALF.search(value):
         wrong.append((path, "holds half a character (a lone surrogate); write the text as UTF-8"))
         return None
     return value

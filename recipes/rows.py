@@ -6,7 +6,8 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -39,6 +40,8 @@ def read_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
     path = Path(reference)
     if reference.startswith("sample:"):
         yield from _sample_rows(reference, judgment)
+    elif not reference or _not_there(path):
+        yield Fault(reference or "''", None, "", f"{_not_there(path) or 'no name'}; name a file that can be read")
     elif path.is_dir():
         yield Fault(reference, None, "", "a folder; name a file in it")
     elif path.exists():
@@ -47,6 +50,15 @@ def read_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
         yield from _hub_rows(reference, hub["name"], hub["revision"], hub["split"])
     else:
         yield Fault(reference, None, "", "no such file; give a file, sample:train or a hub dataset org/name:split")
+
+
+def _not_there(path: Path) -> str | None:
+    """Why the system does not even say whether there is such a file (a forbidden folder, a text for a name)."""
+    try:
+        path.exists()
+    except OSError as error:
+        return str(error.strerror)
+    return None
 
 
 def file_rows(reference: str) -> Iterator[Row | Fault]:
@@ -68,7 +80,8 @@ def _json_rows(reference: str) -> Iterator[Row | Fault]:
         with gzip.open(reference) if reference.lower().endswith(".gz") else open(reference, "rb") as file:
             yield from json_rows(reference, file)
     except OSError as error:
-        yield Fault(reference, None, "", f"cannot be read ({error}); make the file anew")
+        advice = "see that you may read it" if isinstance(error, PermissionError) else "make the file anew"
+        yield Fault(reference, None, "", f"cannot be read ({error.strerror or error}); {advice}")
 
 
 def json_rows(where: str, file: gzip.GzipFile | IO[bytes]) -> Iterator[Row | Fault]:
@@ -99,6 +112,8 @@ def _not_lines(first: bytes) -> str | None:
     """What is wrong with the file as a whole, as far as its first line tells."""
     if first[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "encoded as UTF-16; save the file as UTF-8"
+    if b"\0" in first:
+        return "holds zero bytes (UTF-16 without its mark, or a file that was never written whole); save it as UTF-8"
     if re.match(rb"(\xef\xbb\xbf)?\s*\[\s*(\{|$)", first):
         return "one JSON list; write each record as an object on its own line (JSONL)"
     return None
@@ -125,8 +140,7 @@ def _parsed(where: str, line: int, text: str) -> Iterator[Row | Fault]:
     def collect(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice.extend(sorted({name for name in names if names.count(name) > 1}))
+            twice.extend(repeated(name for name, _ in pairs))
         return found
 
     try:
@@ -145,6 +159,16 @@ def _parsed(where: str, line: int, text: str) -> Iterator[Row | Fault]:
             yield Fault(where, line, "", f"{kind(value)} where an object belongs; write one record a line as {{...}}")
 
 
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, in alphabetical order."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def two_columns(reference: str, names: Sequence[str]) -> Iterator[Fault]:
+    """A fault for each name that two columns bear: the second would silently stand for both."""
+    return (Fault(reference, None, name, "two columns of this name; keep one of the two") for name in names)
+
+
 def _parquet_rows(reference: str) -> Iterator[Row | Fault]:
     import pyarrow.parquet as parquet
     from pyarrow import ArrowException
@@ -152,6 +176,9 @@ def _parquet_rows(reference: str) -> Iterator[Row | Fault]:
     row = 0
     try:
         with parquet.ParquetFile(reference) as file:
+            if twice := repeated(file.schema_arrow.names):
+                yield from two_columns(reference, twice)
+                return
             for batch in file.iter_batches(batch_size=1024):
                 for value in batch.to_pylist(maps_as_pydicts="lossy"):
                     row += 1

@@ -81,7 +81,7 @@ def split_apart(records: Sequence[R], shares: Mapping[str, float], seed: int, ke
 
 
 def _check_shares(shares: Mapping[str, float]) -> None:
-    if not shares or any(share <= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-6:
+    if not shares or not all(share > 0 for share in shares.values()) or not abs(sum(shares.values()) - 1) <= 1e-6:
         told = ", ".join(f"{split} {share:g}" for split, share in shares.items()) or "none"
         raise ValueError(f"shares are {told}; give positive numbers that sum to 1")
 

@@ -50,8 +50,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         done = import_data(
             chosen.source, chosen.file, chosen.out, options, chosen.shares, chosen.seed, chosen.overwrite
         )
-    except (ValueError, OSError) as error:
+    except ValueError as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"{chosen.out}: cannot be written ({error.strerror}); nothing was changed there", file=sys.stderr)
         return 1
     print(done.text())
     return 0

@@ -7,6 +7,8 @@ Prints every fault as ``file:line: field: what is wrong; what to do``. FILE is a
 from __future__ import annotations
 
 import argparse
+import io
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -16,6 +18,8 @@ from recipes.reading import check, counted
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: no faults (warnings are allowed); 1: faults; 2: wrong usage."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack a character of a record
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("judgment", metavar="JUDGMENT", help=", ".join(JUDGMENTS))
     parser.add_argument("files", metavar="FILE", nargs="+")
@@ -37,4 +41,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it as it ends any command
     sys.exit(main())

@@ -20,7 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from recipes.importing.files import Options, Skipped, clean, group_name, make, source_rows
+from recipes.importing.files import Options, Skipped, clean, entries, group_name, make, source_rows
 from recipes.script_verify import ScriptRecord
 
 TRIES = 30
@@ -31,7 +31,7 @@ def read(path: Path, options: Options, skipped: Skipped) -> Iterator[ScriptRecor
     """A record with label 1 for each script; takes no options."""
     for row in source_rows(path, ("id", "Abstract Goal", "Specific Goal", "Script", "Category")):
         value = row.value
-        steps = [clean(NUMBER.sub("", step)) if isinstance(step, str) else None for step in value["Script"] or ()]
+        steps = [clean(NUMBER.sub("", step)) if isinstance(step, str) else None for step in entries(value["Script"])]
         fields = {
             "id": f"coscript-{value['id']}",
             "goal": clean(value["Specific Goal"]),
@@ -59,7 +59,7 @@ def with_negatives(records: Sequence[ScriptRecord], rng: random.Random, options:
 
 
 def _category(record: ScriptRecord) -> str:
-    return str((record.meta or {})["category"])
+    return str((record.meta or {}).get("category"))
 
 
 def _other_goal(record: ScriptRecord, pool: Sequence[ScriptRecord], rng: random.Random) -> ScriptRecord | None:

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from recipes.base import NOT_TEXT, Record
 from recipes.csv_files import csv_rows
-from recipes.faults import DataFaults, Fault, explain
+from recipes.faults import DataFaults, Fault
+from recipes.reading import understand
 from recipes.rows import Row, file_rows
 
 R = TypeVar("R", bound=Record)
@@ -62,6 +61,13 @@ def clean(value: Any) -> str | None:
     return None if not text or text.lower() in NOT_TEXT else text
 
 
+def entries(value: Any) -> list[Any]:
+    """The entries of a list or an object; none of anything else, so that the record lacks them and is left out."""
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return list(value) if isinstance(value, list | tuple) else []
+
+
 def group_name(text: str) -> str:
     """A text without case and punctuation, so that two spellings of one goal are one group."""
     return " ".join(re.findall(r"\w+", text.lower())) or text
@@ -69,9 +75,8 @@ def group_name(text: str) -> str:
 
 def make(model: type[R], skipped: Skipped, fields: Mapping[str, Any]) -> R | None:
     """The record, or None with the reason counted in ``skipped``."""
-    try:
-        return model.model_validate({name: value for name, value in fields.items() if value is not None})
-    except ValidationError as error:
-        field, message = explain(error.errors(include_url=False)[0], model)
+    record, wrong = understand(model, fields)
+    if wrong:
+        field, message = wrong[0]
         skipped[f"{re.sub(r'[0-9]+', '', field)}: {message.split(';')[0]}"] += 1
-        return None
+    return None if wrong else record

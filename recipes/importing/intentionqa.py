@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from recipes.importing.files import Options, Skipped, clean, group_name, make, source_rows
+from recipes.importing.files import Options, Skipped, clean, entries, group_name, make, source_rows
 from recipes.step_product import StepProductRecord
 
 LEAD_IN = re.compile(r"^PersonX bought a product of Item A and a product of Item B (because|as a result,)\s+", re.I)
@@ -58,7 +58,7 @@ def read(path: Path, options: Options, skipped: Skipped) -> Iterator[StepProduct
             skipped["items whose intention names item A or B"] += 1
             continue
         right = clean(value["item_b_name"])
-        listed = [clean(title) for title in dict(value["options"] or {}).values()]
+        listed = [clean(title) for title in entries(value["options"])]
         for place, title in enumerate([right, *(title for title in listed if title != right)]):
             fields = {
                 "id": f"{value['id']}-{place}",

@@ -83,11 +83,15 @@ def import_data(
     Raises ValueError where the file is not what the source says, a split would be empty or of one class, or a file
     exists already and ``overwrite`` is not set.
     """
+    if options.negatives < 1:
+        raise ValueError(f"negatives: {options.negatives}; give 1 or more, a judge needs wrong products too")
     kind = SOURCES[source]
     files = {split: out / f"{split}.jsonl" for split in shares}
     there = [str(path) for path in files.values() if path.exists()]
     if there and not overwrite:
         raise ValueError(f"{', '.join(there)}: exists; choose another folder or overwrite it with --overwrite")
+    if folders := [str(path) for path in files.values() if path.is_dir()]:
+        raise ValueError(f"{', '.join(folders)}: a folder, which no file replaces; choose another folder")
     skipped: Skipped = Counter()
     records = _consistent(list(kind.read(file, options, skipped)), skipped)
     if not records:
@@ -146,7 +150,9 @@ def _both_classes(splits: Mapping[str, Sequence[Record]]) -> None:
         labels = {record.label for record in members}
         if labels != {0, 1}:
             told = ", ".join(sorted(map(str, labels)))
-            raise ValueError(f"split {split!r} would have no label but {told}; give it a larger share")
+            raise ValueError(
+                f"split {split!r} would have no label but {told}; give it a larger share, or choose what counts as yes"
+            )
 
 
 def _write(files: Mapping[str, Path], splits: Mapping[str, Sequence[Record]]) -> None:

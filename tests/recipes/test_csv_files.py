@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from recipes.csv_files import nested
-from recipes.faults import DataFaults
+from recipes.csv_files import csv_rows, nested
+from recipes.faults import DataFaults, Fault
 from recipes.reading import read_records
 from recipes.rows import Row, json_rows
 from recipes.script_verify import SCRIPT_VERIFY
@@ -75,3 +75,21 @@ def test_lines_come_from_a_pipe_as_from_a_file() -> None:
 def test_a_byte_that_is_no_text_is_placed_from_the_beginning_of_the_stream() -> None:
     stream = io.BytesIO(b'{"id": "1"}\n{"id": "\xff"}\n')
     assert "byte 0xff at offset 20 of the file" in str(list(json_rows("-", stream))[1])
+
+
+def faults_of(path: Path, text: str) -> list[str]:
+    path.write_text(text)
+    return [str(row).split(".csv", 1)[1] for row in csv_rows(str(path)) if isinstance(row, Fault)]
+
+
+def test_a_cell_never_moves_into_another_column_unnoticed(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    assert faults_of(path, "id,goal,label\na,bake,1\nb,bake, then eat,0\nc,bake,0,,\n") == [
+        ":2: cells beyond the header's columns; quote those that hold commas"
+    ]
+    assert faults_of(path, "id,goal,goal,label,,\na,bake,fry,1,,\n") == [
+        ": goal: two columns of this name; keep one of the two"
+    ]
+    assert faults_of(path, 'id,goal,label\na,bake,1\nb,"bake,0\nc,bake,0\n') == [
+        ": cannot be read as CSV after row 1 (unexpected end of data); close its quotes"
+    ]

@@ -405,3 +405,33 @@ def test_real_files_import_without_leaks(tmp_path: Path, source: str) -> None:
     if source == "intentionqa":
         bound = [groups | {record.product.title for record in part} for groups, part in zip(bound, parts, strict=True)]
     assert not bound[0] & bound[1] and not bound[0] & bound[2] and not bound[1] & bound[2]
+
+
+def test_a_row_of_odd_kinds_is_left_out_and_counted(tmp_path: Path) -> None:
+    half = {"goal": "Goal \ud800", "sol1": "Do.", "sol2": "Undo.", "label": 0}
+    done = import_data("piqa", lines(tmp_path / "p.jsonl", [*piqa_rows(50), half]), tmp_path / "p", Options(), SHARES)
+    assert done.left_out == {"goal: holds half a character (a lone surrogate)": 2}
+    scripts = [published(n, f"Goal {n}", [f"step {n} {s}" for s in range(5)], None) for n in range(60)]  # type: ignore[arg-type]
+    odd = [{**published(60 + n, "Other goal", []), "Script": entry} for n, entry in enumerate([5, "text", None])]
+    done = import_data("coscript", lines(tmp_path / "c.jsonl", [*scripts, *odd]), tmp_path / "c", Options(), SHARES)
+    assert done.left_out == {"script: empty": 3}
+    listed = {**item("F", "R", [], "good."), "options": ["W", None, 5]}
+    records, _ = run(intentionqa.read, lines(tmp_path / "i.jsonl", [listed]))
+    assert [record.product.title for record in records] == ["R", "W"]
+
+
+@pytest.mark.parametrize("shares", [(float("nan"),) * 3, (float("nan"), 0.5, 0.5), (float("inf"), 0.5, 0.5)])
+def test_shares_are_numbers(tmp_path: Path, shares: tuple[float, ...]) -> None:
+    path = lines(tmp_path / "p.jsonl", piqa_rows(50))
+    with pytest.raises(ValueError, match="give positive numbers that sum to 1"):
+        import_data("piqa", path, tmp_path / "out", Options(), dict(zip(SHARES, shares, strict=True)))
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_written(tmp_path: Path) -> None:
+    path = lines(tmp_path / "p.jsonl", piqa_rows(50))
+    with pytest.raises(ValueError, match="negatives: 0; give 1 or more"):
+        import_data("intentionqa", path, tmp_path / "out", Options(negatives=0), SHARES)
+    (tmp_path / "out" / "test.jsonl").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"test\.jsonl: a folder, which no file replaces"):
+        import_data("piqa", path, tmp_path / "out", Options(), SHARES, overwrite=True)
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["test.jsonl"]

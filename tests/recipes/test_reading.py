@@ -182,6 +182,61 @@ def test_files_that_are_no_jsonl_are_one_fault(tmp_path: Path) -> None:
     array = ": one JSON list; write each record as an object on its own line (JSONL)"
     assert told(SCRIPT, tmp_path / "d.json", f"[{YES},\n{NO}]\n") == [array]
     assert told(SCRIPT, tmp_path / "d.json", f"[\n{YES},\n{NO}\n]\n") == [array]
+    zeros = ": holds zero bytes (UTF-16 without its mark, or a file that was never written whole); save it as UTF-8"
+    assert told(SCRIPT, tmp_path / "d.jsonl", f"{YES}\n{NO}\n".encode("utf-16-le")) == [zeros]
+    assert told(SCRIPT, tmp_path / "d.jsonl", b"\0" * 512 + f"{YES}\n{NO}\n".encode()) == [zeros]
+
+
+def test_a_name_that_the_system_refuses_or_a_forbidden_folder_is_a_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = "a" * 5000 + ".jsonl"
+    assert [str(fault).removeprefix(long) for fault in check(SCRIPT, long)[1]] == [
+        ": File name too long; name a file that can be read"
+    ]
+    assert [str(fault) for fault in check(SCRIPT, "")[1]] == ["'': no name; name a file that can be read"]
+
+    def forbidden(path: Path, *_: Any) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "stat", forbidden)
+    assert [str(fault) for fault in check(SCRIPT, "/private/d.jsonl")[1]] == [
+        "/private/d.jsonl: Permission denied; name a file that can be read"
+    ]
+
+
+def test_an_object_of_a_hundred_thousand_names_is_read_in_moments(tmp_path: Path) -> None:
+    """Counting each name among all the others would take an hour."""
+    names = ",".join(f'"n{number}": 1' for number in range(100_000))
+    line = YES.replace("}", f', "meta": {{{names}, "n7": 2}}}}')
+    assert told(SCRIPT, tmp_path / "d.jsonl", f"{line}\n{NO}\n") == [
+        ":1: n7: named twice in one object; keep one of the two"
+    ]
+
+
+def test_what_is_quoted_of_a_file_stays_short(tmp_path: Path) -> None:
+    long = "x" * 1_000_000
+    line = script(id=long)
+    (twice,) = told(SCRIPT, tmp_path / "d.jsonl", f"{line}\n{line.replace('1}', '0}')}\n")
+    assert len(twice) < 200 and twice.endswith("is the id of line 1 too; give each record its own")
+    (tmp_path / "d.jsonl").write_text(script(**{long: 1}) + "\n")
+    (unknown,) = check(SCRIPT, str(tmp_path / "d.jsonl"))[2]
+    assert len(str(unknown)) < 400
+
+
+def test_half_a_character_in_a_name_is_a_fault_too(tmp_path: Path) -> None:
+    line = YES.replace("}", ', "meta": {"a": {"\\ud800": 1}}}')
+    assert told(SCRIPT, tmp_path / "d.jsonl", f"{line}\n{NO}\n") == [
+        ":1: meta.a: a name in it holds half a character (a lone surrogate); write it as UTF-8"
+    ]
+
+
+def test_two_columns_of_one_name_are_a_fault(tmp_path: Path) -> None:
+    columns = [pa.array(["a", "b"]), pa.array(["g", "h"]), pa.array(["other", "goals"])]
+    parquet.write_table(pa.table(columns, names=["id", "goal", "goal"]), tmp_path / "d.parquet")
+    assert [str(fault) for fault in check(SCRIPT, str(tmp_path / "d.parquet"))[1]] == [
+        f"{tmp_path}/d.parquet: goal: two columns of this name; keep one of the two"
+    ]
 
 
 def test_a_huge_line_is_a_fault_and_reading_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

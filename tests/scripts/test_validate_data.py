@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -77,3 +79,23 @@ def test_wrong_usage_of_import_ends_with_2(tmp_path: Path, wrong: list[str]) -> 
     with pytest.raises(SystemExit) as ended:
         import_data.main([*wrong, "--out", str(tmp_path)])
     assert ended.value.code == 2
+
+
+def test_head_and_a_terminal_of_few_characters_end_without_a_traceback(tmp_path: Path) -> None:
+    faulty = write(tmp_path / "é.jsonl", "[]\n" * 20_000)
+    command = [sys.executable, validate_data.__file__, "script_verify", faulty]
+    few = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii"})
+    assert few.stdout and few.stderr
+    assert few.stdout.readline().endswith(
+        b"\\xe9.jsonl:1: a list where an object belongs; write one record a line as {...}\n"
+    )
+    few.stdout.close()
+    assert few.stderr.read() == b""
+    few.wait()
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"goal": f"Goal {n}", "sol1": f"Do {n}.", "sol2": f"Undo {n}.", "label": n % 2} for n in range(20)]
+    source = write(tmp_path / "p.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert import_data.main(["piqa", source, "--out", source]) == 1
+    assert capsys.readouterr().err == f"{source}: cannot be written (File exists); nothing was changed there\n"
