@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -107,6 +108,35 @@ def test_a_stopping_service_says_so_takes_what_still_comes_and_answers_over_open
 
     with running(service) as (server, port):
         asyncio.run(visit(server, port))
+
+
+def test_connections_that_stand_in_the_listener_s_queue_at_the_end_are_answered(
+    base: Path, adapter: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = ServeConfig(adapter=(str(adapter("step_product")),), checkpoint=str(base), drain_s=0.0)
+    service = Service(load(find_judges(config.adapter), config, torch.device("cpu")), config)
+    text = json.dumps(asked(0, 0))
+    request = f"POST /judge HTTP/1.1\r\nhost: x\r\ncontent-length: {len(text)}\r\n"
+    request += f"content-type: application/json\r\n\r\n{text}"
+    queued: list[socket.socket] = []
+    with running(service) as (server, port):
+        real = server._stop_listening
+
+        async def with_a_queue(listeners: list[socket.socket]) -> None:
+            for _ in range(3):  # the loop, which accepts connections, is busy here
+                queued.append(socket.create_connection(("127.0.0.1", port)))
+                queued[-1].sendall(request.encode())
+            await real(listeners)
+
+        monkeypatch.setattr(server, "_stop_listening", with_a_queue)
+    for connection in queued:
+        with connection:
+            connection.settimeout(10)
+            answer = b""
+            while part := connection.recv(65536):
+                answer += part
+            assert answer.startswith(b"HTTP/1.1 200 OK") and b'"r2"' in answer
+    assert len(queued) == 3 and service.telemetry.total == 3
 
 
 def test_a_port_that_is_taken_is_said(base: Path, adapter: Callable[..., Path]) -> None:
