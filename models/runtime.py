@@ -56,7 +56,7 @@ def one_of_many() -> Iterator[PartialState]:
         sys.exit(1)
     except KeyboardInterrupt:
         if state.is_main_process:
-            print("stopped; the same command goes on from here", file=sys.stderr)
+            print("interrupted; the same command goes on from here", file=sys.stderr)
         sys.exit(130)
     finally:
         state.destroy_process_group()

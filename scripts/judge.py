@@ -17,12 +17,14 @@ from train.arguments import parse
 def main() -> None:
     """Ends with status 1 for faults in settings or data, 2 for wrong usage, 130 where it is interrupted."""
     config = parse(BulkConfig, doc=str(__doc__).split("\n\n", 1)[0])
-    try:
-        with one_of_many():
+    with one_of_many():
+        try:
             judge_rows(config)
-    except KeyboardInterrupt:
-        print("interrupted" + ("" if config.out == "-" else "; the same command goes on from here"), file=sys.stderr)
-        sys.exit(130)
+        except KeyboardInterrupt:
+            if config.out != "-":
+                raise
+            print("interrupted", file=sys.stderr)  # what went into a pipe cannot be gone on from
+            sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def test_ctrl_c_says_that_the_command_goes_on(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit) as ended, one_of_many():
         raise KeyboardInterrupt
     assert ended.value.code == 130
-    assert capsys.readouterr().err == "stopped; the same command goes on from here\n"
+    assert capsys.readouterr().err == "interrupted; the same command goes on from here\n"
 
 
 def test_our_own_mistakes_keep_their_traceback() -> None:
