@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +20,6 @@ from benchmarks.ecomagent import players, run
 from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.evaluations import published
-from benchmarks.ecomagent.local_agent import LocalAgent
 from benchmarks.ecomagent.players import FoundPlayer
 from benchmarks.ecomagent.replay import replay
 from benchmarks.ecomagent.replies import Reply, ToolCall
@@ -27,6 +29,7 @@ from benchmarks.ecomagent.samples import open_catalogue
 from benchmarks.ecomagent.tasks import read_tasks
 from benchmarks.ecomagent.tools import TOOLS, Toolbox
 
+ROOT = Path(__file__).resolve().parents[3]
 REAL = Path(__file__).resolve().parents[4] / "shared" / "data" / "ecomagentbench_sample.jsonl"
 
 
@@ -122,8 +125,24 @@ def test_the_oracle_is_right_on_every_real_task(tmp_path: Path, mode: Any) -> No
     assert results["clarification_efficiency"]["revealed_slots"] == 10
 
 
-class Killed(BaseException):
-    pass
+MORTAL = """
+import os, signal, sys
+from benchmarks.ecomagent import players
+from benchmarks.ecomagent.local_agent import LocalAgent
+from scripts.evaluate import main
+
+players.TOOLS = dict(list(players.TOOLS.items())[:2])
+real, turns = LocalAgent.reply, []
+
+def mortal(agent, asked):
+    turns.append(asked)
+    if len(turns) == 4:  # two episodes have ended, two are under way
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(agent, asked)
+
+LocalAgent.reply = mortal
+main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -145,21 +164,12 @@ def test_a_killed_run_of_a_local_model_goes_on_to_the_same_bytes(
     assert results["stop_reasons"] == {"no_call": 5}
     assert results["cost"]["computed_tokens"]["total"] < results["cost"]["input_tokens"]["total"]
 
-    own, seen = LocalAgent.reply, []
-
-    def reply(self: LocalAgent, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
-        if len(seen) == 3:  # two episodes have ended, two are under way
-            raise Killed
-        seen.append(len(turns))
-        return own(self, turns)
-
-    monkeypatch.setattr(LocalAgent, "reply", reply)
-    with pytest.raises(Killed):
-        evaluate(shopper)
+    flags = [f"--{name}={value}" for name, value in vars(shopper).items() if value is not None]
+    command = [sys.executable, "-c", MORTAL, "ecomagent", *flags]
+    assert subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == -signal.SIGKILL
     out = Path(str(shopper.out))
     assert len(list((out / "playing").iterdir())) == 2  # what was being played can be read
     assert len((out / "predictions.parts" / "process-0.jsonl").read_text().splitlines()) == 2
-    monkeypatch.setattr(LocalAgent, "reply", own)
     assert evaluate(shopper)["run"]["episodes"] == 3
     assert (out / "predictions.jsonl").read_bytes() == (tmp_path / "whole" / "predictions.jsonl").read_bytes()
     assert not (out / "playing").exists()
