@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from peft import LoraConfig, PeftModel, TaskType, get_peft_model
@@ -10,6 +11,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from models.backbone import HEAD_MODULES, Head, head_modules
+from models.limits import Limits
 from models.lora_product import install
 
 
@@ -22,13 +24,13 @@ class LoraSettings:
     ``top_layers`` adapts only that many layers nearest the head; None adapts all.
     """
 
-    rank: int = 32
-    alpha: float = 64.0
-    dropout: float = 0.1
+    rank: Annotated[int, Limits(1)] = 32
+    alpha: Annotated[float, Limits(above=0)] = 64.0
+    dropout: Annotated[float, Limits(0, below=1)] = 0.1
     targets: tuple[str, ...] = ()
     dora: bool = False
     rslora: bool = False
-    top_layers: int | None = None
+    top_layers: Annotated[int, Limits(1)] | None = None
 
 
 def attach_lora(

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from jsonargparse import ArgumentParser
 
+from models.limits import Limits
+
 T = TypeVar("T")
 
 BOOLEANS = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
@@ -41,10 +43,23 @@ def parse(
     try:
         namespace = parser.parse_args(_normalise(given, leaves))
         values = parser.instantiate(namespace)
+        _refuse_beyond_limits(tree, values)
     except (argparse.ArgumentError, TypeError, ValueError, OSError) as error:
         parser.exit(2, f"{_explain(str(error), list(leaves))}\n")
     names = {entry.name for entry in fields(tree)}  # type: ignore[arg-type]
     return tree(**{name: value for name, value in vars(values).items() if name in names})
+
+
+def _refuse_beyond_limits(tree: type, values: Any, prefix: str = "") -> None:
+    """Raises ValueError for the first number that models.limits beside its field's type do not allow."""
+    for name, kind in get_type_hints(tree, include_extras=True).items():
+        value = getattr(values, name)
+        if is_dataclass(kind):
+            _refuse_beyond_limits(kind, value, f"{prefix}{name}.")  # type: ignore[arg-type]
+        for part in (kind, *get_args(kind)):
+            for limits in getattr(part, "__metadata__", ()):
+                if isinstance(limits, Limits) and value is not None and not limits.allow(value):
+                    raise ValueError(f"{prefix}{name}: {value} given; give {limits}")
 
 
 def leaf_types(tree: type, prefix: str = "") -> dict[str, Any]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from models.backbone import LoadSettings
+from models.limits import SEEDS, THREADS, Limits
 from models.lora import LoraSettings
 
 
@@ -24,8 +25,8 @@ class DataConfig:
     train: str = "sample:train"
     validation: str | None = "sample:validation"
     test: str | None = None
-    validation_share: float = 0.1
-    max_length: int | None = None
+    validation_share: Annotated[float, Limits(above=0, below=1)] = 0.1
+    max_length: Annotated[int, Limits(1)] | None = None
     drop_too_long: bool = False
 
 
@@ -43,16 +44,16 @@ class OptimConfig:
         gradient_checkpointing: less memory for about half more time.
     """
 
-    learning_rate: float = 1e-4
-    batch_size: int = 32
-    micro_batch_size: int = 8
-    epochs: float = 3.0
-    max_steps: int | None = None
+    learning_rate: Annotated[float, Limits(above=0)] = 1e-4
+    batch_size: Annotated[int, Limits(1)] = 32
+    micro_batch_size: Annotated[int, Limits(1)] = 8
+    epochs: Annotated[float, Limits(above=0)] = 3.0
+    max_steps: Annotated[int, Limits(1)] | None = None
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    warmup: float = 0.05
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
-    label_smoothing: float = 0.0
+    warmup: Annotated[float, Limits(0, 1)] = 0.05
+    weight_decay: Annotated[float, Limits(0)] = 0.0
+    max_grad_norm: Annotated[float, Limits(0)] = 1.0
+    label_smoothing: Annotated[float, Limits(0, below=1)] = 0.0
     class_weights: Literal["none", "balanced"] = "none"
     gradient_checkpointing: bool = False
 
@@ -64,15 +65,20 @@ class EvaluationConfig:
     Attributes:
         every: updates between evaluations, each followed by a checkpoint; below 1 a share of the run.
         metric: accuracy, macro_f1, precision or recall at the best threshold; auc, loss or ece.
-        direction: which way ``metric`` is better.
+        direction: which way ``metric`` is better; auto is down for loss and ece, up for the others.
         patience: evaluations without a new best after which to stop; None never stops early.
     """
 
-    every: float = 0.2
-    metric: str = "macro_f1"
-    direction: Literal["up", "down"] = "up"
-    patience: int | None = None
-    batch_size: int = 16
+    every: Annotated[float, Limits(above=0)] = 0.2
+    metric: Literal["accuracy", "macro_f1", "precision", "recall", "auc", "loss", "ece"] = "macro_f1"
+    direction: Literal["auto", "up", "down"] = "auto"
+    patience: Annotated[int, Limits(1)] | None = None
+    batch_size: Annotated[int, Limits(1)] = 16
+
+    @property
+    def upwards(self) -> bool:
+        """Whether a higher ``metric`` is better."""
+        return self.direction == "up" if self.direction != "auto" else self.metric not in ("loss", "ece")
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,7 @@ class TrackingConfig:
     wandb: Literal["auto", "online", "offline", "disabled"] = "auto"
     project: str = "ecomjudge"
     entity: str | None = None
-    log_every: int = 5
+    log_every: Annotated[int, Limits(1)] = 5
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,6 @@ class TrainConfig:
     run: RunConfig = field(default_factory=RunConfig)
     hub: HubConfig = field(default_factory=HubConfig)
     push_to_hub: bool = False
-    seed: int = 0
-    threads: int | None = None
+    seed: Annotated[int, SEEDS] = 0
+    threads: Annotated[int, THREADS] | None = None
     dry_run: bool = False

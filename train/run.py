@@ -210,7 +210,7 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
         save_steps=steps,
         load_best_model_at_end=True,
         metric_for_best_model=config.evaluation.metric,
-        greater_is_better=config.evaluation.direction == "up",
+        greater_is_better=config.evaluation.upwards,
         logging_steps=config.tracking.log_every,
         logging_nan_inf_filter=False,
         report_to="none",

@@ -131,9 +131,11 @@ def validation_metrics(prediction: EvalPrediction) -> dict[str, float]:
     The threshold is chosen as it will be for the finished judge: at 0.5 a judge that ranks well but leans to one side
     would pass for one that knows nothing.
 
-    Raises RuntimeError if a row is missing or was counted twice.
+    Raises RuntimeError if a row is missing or was counted twice, and ValueError if training has blown up.
     """
     margins, labels = _margins_in_order(prediction.predictions, prediction.label_ids)
+    if not np.isfinite(margins).all():
+        raise ValueError("the judge's answers are not finite any more; lower optim.learning_rate")
     p = 1.0 / (1.0 + np.exp(-margins))
     threshold = best_threshold(labels, p)
     loss = float(np.mean(np.logaddexp(0.0, margins) - labels * margins))

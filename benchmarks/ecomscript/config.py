@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from models.backbone import Dtype, Quantization
+from models.limits import SEEDS, THREADS, Limits
 from models.scoring import TOKEN_BUDGET
 
 Method = Literal[
@@ -71,27 +72,27 @@ class EcomScriptConfig:
     checkpoint: str | None = None
     adapter: str | None = None
     method: Method = "auto"
-    shots: int = 0
+    shots: Annotated[int, Limits(0)] = 0
     shots_from: str | None = None
     train: str | None = None
     validation: str | None = None
-    limit: int | None = None
-    max_length: int | None = None
+    limit: Annotated[int, Limits(1)] | None = None
+    max_length: Annotated[int, Limits(1)] | None = None
     drop_too_long: bool = False
     dtype: Dtype | None = None
     quantization: Quantization | None = None
     attention: str | None = None
     trust_remote_code: bool = False
     nli_against: Literal["neutral", "contradiction"] = "neutral"
-    samples: int = 5
-    max_tokens: int | None = None
-    sampling_temperature: float | None = None
-    rows: int | None = None
-    concurrency: int | None = None
-    token_budget: int = TOKEN_BUDGET
-    resamples: int = 2000
-    bins: int = 10
-    seed: int = 0
-    threads: int | None = None
+    samples: Annotated[int, Limits(1)] = 5
+    max_tokens: Annotated[int, Limits(1)] | None = None
+    sampling_temperature: Annotated[float, Limits(0)] | None = None
+    rows: Annotated[int, Limits(1)] | None = None
+    concurrency: Annotated[int, Limits(1)] | None = None
+    token_budget: Annotated[int, Limits(1)] = TOKEN_BUDGET
+    resamples: Annotated[int, Limits(0)] = 2000
+    bins: Annotated[int, Limits(1)] = 10
+    seed: Annotated[int, SEEDS] = 0
+    threads: Annotated[int, THREADS] | None = None
     out: str | None = None
     overwrite: bool = False

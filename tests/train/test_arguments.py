@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from train.arguments import choose, parse
+from benchmarks.ecomscript.config import EcomScriptConfig
+from train.arguments import choose, leaf_types, parse
 from train.config import TrainConfig
 
 
@@ -126,3 +128,40 @@ def test_the_first_word_chooses_a_command_and_an_unknown_one_names_the_nearest(
     with pytest.raises(SystemExit, match="2"):
         choose(commands, "method", "What a kitchen does.")
     assert capsys.readouterr().err == "method 'boyl' is not known; did you mean 'boil'? Known: boil, freeze\n"
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        ("--optim.batch_size=0", "optim.batch_size: 0 given; give 1 or more"),
+        ("--optim.learning_rate=-1e-4", "optim.learning_rate: -0.0001 given; give above 0"),
+        ("--optim.learning_rate=.nan", "optim.learning_rate: nan given; give above 0"),
+        ("--optim.epochs=1e400", "optim.epochs: inf given; give above 0"),
+        ("--optim.max_steps=-1", "optim.max_steps: -1 given; give 1 or more"),
+        ("--lora.dropout=1", "lora.dropout: 1.0 given; give 0 or more and below 1"),
+        ("--seed=-1", "seed: -1 given; give 0 or more and at most 4294967295"),
+        ("--threads=100000", "threads: 100000 given; give 1 or more and at most 1024"),
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(flag: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        read(flag)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"configuration: {said}\n"
+
+
+def test_every_number_has_limits() -> None:
+    for tree in (TrainConfig, EcomScriptConfig):
+        free = {name for name, kind in leaf_types(tree).items() if {int, float} & {kind, *get_args(kind)}}
+        for name in free:
+            with pytest.raises(SystemExit):
+                parse(tree, ["--judgment=script_verify"] * (tree is EcomScriptConfig) + [f"--{name}=-1"])
+
+
+def test_what_is_better_down_is_taken_so() -> None:
+    assert [read(f"--evaluation.metric={name}").evaluation.upwards for name in ("macro_f1", "loss", "ece")] == [
+        True,
+        False,
+        False,
+    ]
+    assert read("--evaluation.metric=loss", "--evaluation.direction=up").evaluation.upwards

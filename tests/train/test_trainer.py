@@ -139,6 +139,13 @@ def test_validation_counts_every_row_once_and_its_loss_is_the_plain_log_loss() -
         validation_metrics(EvalPrediction(predictions=logits, label_ids=np.array([[1, 0], [1, 0]])))
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_training_that_has_blown_up_says_what_to_do(value: float) -> None:
+    logits = np.array([[0.0, value], [0.0, 1.0]])
+    with pytest.raises(ValueError, match=r"not finite any more; lower optim\.learning_rate"):
+        validation_metrics(EvalPrediction(predictions=logits, label_ids=np.array([[1, 0], [0, 1]])))
+
+
 def test_every_epoch_sees_each_row_once_in_updates_of_similar_length_with_the_longest_first() -> None:
     lengths = [(7 * row) % 101 + 1 for row in range(203)]
     sampler = LengthBlockSampler(lengths, 8, seed=3)
