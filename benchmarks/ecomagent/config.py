@@ -71,7 +71,7 @@ class EcomAgentConfig:
     judge_scope: Scope = "open"
     retry_errors: bool = False
     dtype: Dtype = "auto"
-    quantization: Quantization = "none"
+    quantization: Quantization | None = None
     attention: str | None = None
     trust_remote_code: bool = False
     resamples: int = 2000

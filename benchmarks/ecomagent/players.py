@@ -56,7 +56,7 @@ def load_settings(config: EcomAgentConfig) -> LoadSettings:
     """How local checkpoints are loaded."""
     return LoadSettings(
         dtype=config.dtype,
-        quantization=config.quantization,
+        quantization=config.quantization or "none",
         attention=config.attention,
         trust_remote_code=config.trust_remote_code,
     )

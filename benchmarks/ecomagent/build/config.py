@@ -45,7 +45,7 @@ class EcomAgentBuildConfig:
     rows: int | None = None
     concurrency: int | None = None
     dtype: Dtype = "auto"
-    quantization: Quantization = "none"
+    quantization: Quantization | None = None
     trust_remote_code: bool = False
     out: str | None = None
     overwrite: bool = False

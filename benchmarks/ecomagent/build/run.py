@@ -82,7 +82,7 @@ def _found(config: EcomAgentBuildConfig, reference: str | None) -> Found | None:
     if reference is None:
         return None
     settings = LoadSettings(
-        dtype=config.dtype, quantization=config.quantization, trust_remote_code=config.trust_remote_code
+        dtype=config.dtype, quantization=config.quantization or "none", trust_remote_code=config.trust_remote_code
     )
     return find_generator(reference, None, settings, config.rows, this_process().device, config.concurrency)
 
