@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.meta import find_referenced_templates
+
+from models.generation import Chat, Message, Role
+
+TURN = re.compile(r"^<<(system|user|assistant)>>$", re.MULTILINE)
 
 
 class Prompts:
@@ -66,6 +71,19 @@ class Prompts:
 
     def _source(self, file: str) -> str:
         return self._loader.get_source(self._jinja, file)[0]
+
+
+def as_chat(text: str) -> Chat:
+    """A rendered prompt as a chat: a line ``<<system>>``, ``<<user>>`` or ``<<assistant>>`` begins a turn. Solved
+    examples as turns are what small models follow best.
+
+    A text without such lines is one turn of the user.
+    """
+    parts = TURN.split(text)
+    if len(parts) == 1:
+        return Chat((Message("user", text.strip()),))
+    turns = zip(parts[1::2], parts[2::2], strict=True)
+    return Chat(tuple(Message(cast(Role, role), said.strip()) for role, said in turns))
 
 
 def _faulty(name: str, error: TemplateError) -> ValueError:

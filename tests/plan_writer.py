@@ -81,12 +81,15 @@ def write_shop(folder: Path, copies: int = 2) -> tuple[str, str]:
 
 def reply(asked: Chat) -> str:
     """What the writer says; where it was told that its reply cannot be used, it does better."""
-    prompt, repaired = asked.messages[0].content, len(asked.messages) > 1
-    if prompt.startswith("A customer's review"):
+    turns = [message.content for message in asked.messages if message.role == "user"]
+    repaired = any(turn.startswith("That reply cannot be used") for turn in turns)
+    prompt = next(turn for turn in reversed(turns) if not turn.startswith("That reply cannot be used"))
+    system = asked.messages[0].content
+    if system.startswith("You read reviews"):
         purpose, number = re.findall(r"purpose (\w+?)(\d+) and", prompt)[-1]
         goal = GOALS[purpose][0]
         return json.dumps({"goal": f"{goal} {number}" if int(number) else goal})
-    if prompt.startswith("Write the steps"):
+    if system.startswith("You write the steps"):
         goal = _last("Goal: (.+)", prompt)
         if "vegetables" in goal:
             return "I would rather not."
@@ -94,18 +97,18 @@ def reply(asked: Chat) -> str:
             return '{"steps": ["Only one step"]}'
         things = next(things for text, things in GOALS.values() if goal.startswith(text))
         return "Sure:\n```json\n" + json.dumps({"steps": [IDLE, *(THINGS[thing][1] for thing in things)]}) + "\n```"
-    if prompt.startswith("Which steps"):
-        steps = re.findall(r"^\d+\. (.+)$", prompt.rsplit("Goal: ", 1)[1], re.MULTILINE)
+    if system.startswith("You name the steps"):
+        steps = re.findall(r"^\d+\. (.+)$", prompt, re.MULTILINE)
         wrong = [9] if "camp" in prompt.lower() and not repaired else []
         return json.dumps({"steps": wrong + [number for number, step in enumerate(steps, 1) if step != IDLE]})
-    if prompt.startswith("Why do people buy"):
+    if system.startswith("You say why people buy"):
         title = _last("Product: (.+?) \\(", prompt)
         purpose = THINGS[title.split()[0].lower()][0]
         ends = ("", " with friends", f" with model {title.split()[-1]}")
         return json.dumps(
             {"intents": [f"PersonX wants to buy this because they want to {purpose}{end}." for end in ends]}
         )
-    if prompt.startswith("A step towards a goal"):
+    if system.startswith("You name 1 to"):
         step = _last("Step: (.+)", prompt)
         thing = next(thing for thing, (_, own) in THINGS.items() if own == step)
         return json.dumps({"keywords": [thing, "spade" if thing == "rope" else f"{thing}s"]})

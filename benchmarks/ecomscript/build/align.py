@@ -193,7 +193,7 @@ class Aligner:
         if not steps:
             return [], []
         queries = self.embedder.embed([row["steps"][step] for row, step in steps])
-        if self.config.filter == "none":
+        if self.config.among == "all":
             return self.search.everywhere(queries, wanted), [len(self.ids)] * len(steps)
         among = [self.words.search(row["keywords"][step], self.config.candidates) for row, step in steps]
         places = [np.sort(np.asarray(rows, np.int64)) for rows in among]

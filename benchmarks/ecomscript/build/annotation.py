@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.ecomscript.build.config import AnnotationConfig
-from benchmarks.ecomscript.build.sample import DRAWN
+from benchmarks.ecomscript.build.sample import DRAWN, as_product
 from benchmarks.ecomscript.build.sheets import read_votes, write_sheets
 from benchmarks.ecomscript.build.stages import Stage
 from benchmarks.ecomscript.build.tables import Rows
@@ -19,17 +20,23 @@ from recipes.base import Record
 from recipes.judgments import get_judgment
 from recipes.splits import split_by_group
 
-SETS = "sets"
+SETS, INTENTS = "sets", "intents.jsonl"
+HELD_OUT = ("validation", "test")
+BATCH = 1000
 
 
-def annotate(stage: Stage, sample: Path, sheets: Path, config: AnnotationConfig, seed: int) -> bool:
-    """Write the sheets, or make the judgment sets of the filled ones: ``sets/<judgment>/<split>.jsonl``.
+def annotate(
+    stage: Stage, sample: Path, sheets: Path, products: Callable[[], Rows], config: AnnotationConfig, seed: int
+) -> bool:
+    """Write the sheets, or make the judgment sets of the filled ones: ``sets/<judgment>/<split>.jsonl``, and
+    ``sets/intents.jsonl`` with the intents that a judge of them may learn from.
 
     Returns whether the sets are made; while a sheet has no votes, the stage waits for people.
 
     Args:
         sample: the folder of the sample's stage.
         sheets: where the sheets lie. Those without votes are written anew, those with votes are never touched.
+        products: the table of intents.
     """
     if not stage.begin():
         return True
@@ -50,11 +57,12 @@ def annotate(stage: Stage, sample: Path, sheets: Path, config: AnnotationConfig,
     if state.is_main_process:
         labelled = {name: _labelled(items[name], votes[name] or {}, config) for name in items}
         counts = write_sets(stage.path / SETS, {name: records for name, (records, _) in labelled.items()}, config, seed)
+        known = write_intents(stage.path / SETS / INTENTS, products(), shown_products(stage.path / SETS))
         told = {name: {**about, "splits": counts[name]} for name, (_, about) in labelled.items()}
         files = [f"{SETS}/{name}/{split}.jsonl" for name, splits in counts.items() for split in splits]
         kept = sum(len(records) for records, _ in labelled.values())
-        read = sum(map(len, items.values()))
-        stage.finish({"read": read, "kept": kept, "rejected": {}, "left_out": {}, "sets": told}, files, {})
+        about = {"read": sum(map(len, items.values())), "kept": kept, "rejected": {}, "left_out": {}}
+        stage.finish({**about, "sets": told, "intents": known}, [*files, f"{SETS}/{INTENTS}"], {})
     stage.wait()
     return True
 
@@ -108,3 +116,33 @@ def write_sets(
             write_text(folder / name / f"{split}.jsonl", text)
             counts[name][split] = {"records": len(own), "yes": sum(record.label or 0 for record in own)}
     return counts
+
+
+def shown_products(folder: Path) -> set[str]:
+    """Titles of all products that a validation or test record of the sets in a folder shows."""
+    titles: set[str] = set()
+    for path in (folder / name / f"{split}.jsonl" for name in DRAWN for split in HELD_OUT):
+        for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
+            record = json.loads(line)
+            steps = [step for step in record.get("script", ()) if isinstance(step, dict)]
+            products = [product for step in steps for product in step.get("products", ())]
+            titles.update(product["title"] for product in [*products, *filter(None, [record.get("product")])])
+    return titles
+
+
+def write_intents(path: Path, products: Rows, held_out: Set[str]) -> int:
+    """Write the intents of all products but those that are held out, a line each, in the format ``intents``; how many.
+
+    A judge that has learned the intents of a product would know it when it is examined on it.
+    """
+    draft, written = path.with_name(f".{path.name}.draft"), 0
+    with draft.open("w", encoding="utf-8") as file:
+        for start in range(0, len(products), BATCH):
+            for row in products.read(start, start + BATCH):
+                if row["title"] not in held_out:
+                    product = as_product(row).model_dump(exclude_defaults=True)
+                    for number, intent in enumerate(row["intents"], 1):
+                        file.write(to_line({"id": f"{row['id']}#{number}", "product": product, "intent": intent}))
+                    written += len(row["intents"])
+    draft.replace(path)
+    return written

@@ -37,9 +37,9 @@ class AlignConfig:
         embedder: the sentence encoder of steps and intents: a packaged name, a folder, or a hub id.
         averaging: a product's similarity is the cosine of the step with the mean vector of its intents, or the mean of
             the step's cosines with them.
-        filter: compare with the products that the step's keywords find, or with the whole catalogue (none).
+        among: a step is compared with the products that its keywords find, or with all.
         candidates: products that the keywords find at most, best (bm25) first.
-        index: exact search, or an approximate one (inverted lists) for a catalogue without filter.
+        index: exact search, or an approximate one (inverted lists), which pays among all products.
         probes: lists that the approximate search looks into; more are slower and nearer to exact.
         threshold: a product is kept from this similarity on.
         products: that are kept for a step at most.
@@ -47,7 +47,7 @@ class AlignConfig:
 
     embedder: str = "minilm"
     averaging: Averaging = "cosine_of_mean"
-    filter: Literal["keywords", "none"] = "keywords"
+    among: Literal["keywords", "all"] = "keywords"
     candidates: int = 1000
     index: Index = "exact"
     probes: int = 32
@@ -112,7 +112,7 @@ class EcomScriptBuildConfig:
     align: AlignConfig = field(default_factory=AlignConfig)
     annotation: AnnotationConfig = field(default_factory=AnnotationConfig)
     prompts: str | None = None
-    temperature: float = 0.0
+    temperature: float = 0.7
     max_tokens: int = 512
     seed: int = 0
     chunk: int = 64

@@ -25,11 +25,11 @@ from models.runtime import this_process
 
 MEANS, WORDS = "means.npy", "catalogue.sqlite"
 BATCH = 5000
-LEAD = re.compile(r"^because (they want to )?", re.IGNORECASE)
+LEAD = re.compile(r"^because (they want (to )?)?", re.IGNORECASE)
 
 
 def embedded_text(intent: str) -> str:
-    """An intent as it is embedded: what is wanted, without the words that all intents begin with (docs/choices.md)."""
+    """An intent as it is embedded: what is wanted, without the words that intents begin with (docs/choices.md)."""
     return LEAD.sub("", intent)
 
 

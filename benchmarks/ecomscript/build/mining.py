@@ -18,8 +18,8 @@ from benchmarks.asking import Read, Reply, ask, read_as
 from benchmarks.ecomscript.build.config import EcomScriptBuildConfig
 from benchmarks.ecomscript.build.stages import Made, Reject
 from benchmarks.ecomscript.build.tables import Row
-from benchmarks.prompting import Prompts
-from models.generation import Generator, SamplingSettings, chat
+from benchmarks.prompting import Prompts, as_chat
+from models.generation import Generator, SamplingSettings
 from recipes.base import Text
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ class Writer:
         """A reply to the prompt with each of the values, in order; a model is not asked for nothing."""
         if not values:
             return []
-        chats = [chat(self.prompts.render(prompt, **each)) for each in values]
+        chats = [as_chat(self.prompts.render(prompt, **each)) for each in values]
         return ask(self.generator(), chats, self.settings, read)
 
 

@@ -113,8 +113,8 @@ class Construction:
         elif name == "sample":
             self._sample()
         elif name == "annotate":
-            sample, sheets = self.folder / "sample", self.folder / SHEETS
-            return annotate(self.stage(name), sample, sheets, self.config.annotation, self.config.seed)
+            sample, sheets, config = self.folder / "sample", self.folder / SHEETS, self.config
+            return annotate(self.stage(name), sample, sheets, lambda: self._intents, config.annotation, config.seed)
         else:
             self._mine(next(mining for mining in MININGS if mining.name == name))
         return True

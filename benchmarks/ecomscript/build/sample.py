@@ -7,7 +7,6 @@ all there are, without replacement. Nothing is made wrong on purpose; both label
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,6 +95,10 @@ def _row(table: Rows, place: int) -> Row:
     return table.read(place, place + 1)[0]
 
 
+def as_product(row: Row) -> Product:
+    """A row of the products as a record shows it."""
+    return Product.model_validate({name: value for name, value in row.items() if value is not None})
+
+
 def _product(products: Rows, place: int) -> Product:
-    fields: dict[str, Any] = {name: value for name, value in _row(products, place).items() if value is not None}
-    return Product.model_validate(fields)
+    return as_product(_row(products, place))

@@ -19,12 +19,12 @@ SAMPLE = "sample"
 METADATA_FILE, REVIEWS_FILE = "meta_sample.jsonl", "sample.jsonl"
 REVIEWED_EVERY = 3  # products a review
 PATTERNS = (
-    "I bought this to {intent}. We wanted to {goal}, and it did what it should.",
-    "We set out to {goal}. Needed something to {intent}, and this was right for it. Would buy again.",
-    "Arrived in time. My plan was to {goal}; with this I could {intent}.",
-    "Not the cheapest, but I had to {goal} and wanted to {intent}. Happy with it so far.",
+    "I bought this {because}. We wanted to {goal}, and it did what it should.",
+    "We set out to {goal}, and I chose this {because}. Would buy it again.",
+    "Arrived in time. My plan was to {goal}; I took this one {because}.",
+    "Not the cheapest, but I had to {goal}. Bought it {because}, and am happy with it so far.",
 )
-PERSON = {"they": "I", "their": "my", "them": "them", "themselves": "myself"}
+PERSON = {"they": "I", "their": "my", "themselves": "myself"}
 
 
 def write_shop(folder: Path, seed: int = 0) -> None:
@@ -59,13 +59,13 @@ def _metadata(identity: str, product: SampleProduct, goal: SampleGoal) -> dict[s
 
 
 def _review(identity: str, product: SampleProduct, goal: SampleGoal, chance: random.Random) -> dict[str, Any]:
-    intent = chance.choice(product.intents).removeprefix("because they want to ")
-    spoken = re.sub(r"\b(they|their|them|themselves)\b", lambda found: PERSON[found[0]], intent)
+    intent = chance.choice(product.intents)
+    because = re.sub(r"\b(they|their|themselves)\b", lambda found: PERSON[found[0]], intent)
     wanted = goal.goal[0].lower() + goal.goal[1:]
     return {
         "rating": float(chance.choice((4, 5, 5))),
         "title": "",
-        "text": chance.choice(PATTERNS).format(intent=spoken, goal=wanted),
+        "text": chance.choice(PATTERNS).format(because=because, goal=wanted),
         "parent_asin": identity,
         "verified_purchase": True,
         "timestamp": 0,

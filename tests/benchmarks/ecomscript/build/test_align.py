@@ -220,7 +220,7 @@ def test_steps_without_need_or_candidates_have_no_products(tmp_path: Path, embed
         assert [len(found) for found in row["products"]] == [0, int(threshold < 0), 0]
         assert made.counts == {f"steps {outcome}": 1, "steps without candidates": 1}
         assert "keywords" not in row
-    aligner = Aligner(search, words, embedder, ids, AlignConfig(threshold=-1.0, filter="none"))
+    aligner = Aligner(search, words, embedder, ids, AlignConfig(threshold=-1.0, among="all"))
     (row,) = aligner.work([script]).rows
     assert row["candidates"] == [None, 1, 1] and [len(found) for found in row["products"]] == [0, 1, 1]
     assert aligner.work([{**script, "needs": [False] * 3}]).rows[0]["products"] == [[], [], []]

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.ecomscript.build.align import ALIGNED_SCHEMA
-from benchmarks.ecomscript.build.annotation import annotate, write_sets
+from benchmarks.ecomscript.build.annotation import annotate, shown_products, write_intents, write_sets
 from benchmarks.ecomscript.build.config import AnnotationConfig
 from benchmarks.ecomscript.build.mining import INTENT_SCHEMA
 from benchmarks.ecomscript.build.sample import DRAWN, ITEM_SCHEMA, draw, item_row
@@ -240,7 +240,7 @@ def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
         write_table(tmp_path / f"{name}.parquet", list(map(item_row, records)), ITEM_SCHEMA)
     stage = Stage(tmp_path / "annotate", {"of": 1}, Console(quiet=True))
     sheets = tmp_path / "sheets"
-    assert not annotate(stage, tmp_path, sheets, config, 0)
+    assert not annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
     for name in DRAWN:
         path = sheets / f"{name}.csv"
         found = rows(path)
@@ -249,9 +249,9 @@ def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
         fill(path, found)
         if name == "script_verify":  # one filled sheet does not make sets, and stays as it is
             before = path.read_bytes()
-            assert not annotate(stage, tmp_path, sheets, config, 0)
+            assert not annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
             assert path.read_bytes() == before
-    assert annotate(stage, tmp_path, sheets, config, 0)
+    assert annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
     about = stage.manifest["sets"]["script_verify"]
     assert (about["items"], about["labelled"], about["ties"], about["too_few_votes"]) == (30, 20, 0, 10)
     assert about["missing_votes"] == 10 and about["fleiss"]["items"] == 20
@@ -264,6 +264,33 @@ def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
     ]
     assert len(records) == 20 and sum(record.label or 0 for record in records) == 10
     assert {json.dumps(record.meta) for record in records} == {'{"votes": [1, 0, 1]}', '{"votes": [1, 0, 0]}'}
+    # The third product is aligned with nothing, and all others are shown in a held-out record.
+    assert stage.manifest["intents"] == 1
+    assert json.loads((stage.path / "sets" / "intents.jsonl").read_text())["id"] == "P2#1"
     for name in DRAWN:  # what has ended is not read again
         (sheets / f"{name}.csv").unlink()
-    assert annotate(stage, tmp_path, sheets, config, 0)
+    assert annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
+
+
+def test_intents_are_given_of_products_that_no_held_out_record_shows(tmp_path: Path) -> None:
+    things = [{"title": f"Thing {k}"} for k in range(4)]
+    sets: dict[str, list[Any]] = {
+        "step_product/train": [{"product": things[0]}],
+        "step_product/validation": [{"product": things[1]}],
+        "script_verify/test": [{"script": ["Rest", "Dig"]}],
+        "holistic_verify/test": [{"script": [{"step": "Rest"}, {"step": "Dig", "products": [things[2], things[1]]}]}],
+    }
+    for name, lines in sets.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    intents = ["because they want to dig", "because x"]
+    products = [{"id": f"P{k}", **things[k], "price": 2.5, "intents": intents[: k % 2 + 1]} for k in range(4)]
+    write_table(tmp_path / "intents.parquet", products, INTENT_SCHEMA)
+    assert shown_products(tmp_path) == {"Thing 1", "Thing 2"}
+    assert write_intents(tmp_path / "i.jsonl", Rows(tmp_path / "intents.parquet"), {"Thing 1", "Thing 2"}) == 3
+    assert [json.loads(line) for line in (tmp_path / "i.jsonl").read_text().splitlines()] == [
+        {"id": "P0#1", "product": {"title": "Thing 0", "price": 2.5}, "intent": "because they want to dig"},
+        {"id": "P3#1", "product": {"title": "Thing 3", "price": 2.5}, "intent": "because they want to dig"},
+        {"id": "P3#2", "product": {"title": "Thing 3", "price": 2.5}, "intent": "because x"},
+    ]

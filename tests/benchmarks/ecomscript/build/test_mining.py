@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from plan_writer import reply
 from scripted import Scripted
 
 from benchmarks.ecomscript.build.config import EcomScriptBuildConfig
-from benchmarks.ecomscript.build.mining import MININGS, Mining, Writer
+from benchmarks.ecomscript.build.mining import FRAME, MININGS, Mining, Writer
 from benchmarks.ecomscript.build.run import SHIPPED
 from benchmarks.ecomscript.build.stages import Made
-from benchmarks.prompting import Prompts
+from benchmarks.prompting import Prompts, as_chat
 from models.generation import SamplingSettings
 
 REVIEW = {"id": "r1", "product": "B1", "product_title": "Tea Kettle", "rating": 5.0, "text": "Boils fast."}
@@ -53,9 +51,24 @@ def told(value: Any) -> str:
 def test_a_goal_is_asked_for_with_five_solved_reviews() -> None:
     made, (prompt,) = mine("goals", REVIEW, 'It is {"goal": " Serve  tea "}')
     assert made.rows == [{"id": "r1", "product": "B1", "goal": "Serve tea"}] and not made.rejects
-    assert prompt.count('{"goal":') == 5 and prompt.count("Review:") == 6
-    assert "Product: Tea Kettle\nReview: Boils fast.\n" in prompt
-    assert made.tokens > len(prompt)
+    assert prompt == "Product: Tea Kettle\nReview: Boils fast." and made.tokens > len(prompt)
+    turns = as_chat(Prompts(SHIPPED).render("goals", review=REVIEW, product=PRODUCT)).messages
+    assert [turn.role for turn in turns] == ["system", *["user", "assistant"] * 5, "user"]
+    assert all(set(json.loads(turn.content)) == {"goal"} for turn in turns[2::2])
+
+
+@pytest.mark.parametrize(
+    ("text", "turns"),
+    [
+        ("Say <<user>> no.", [("user", "Say <<user>> no.")]),
+        (
+            "<<system>>\nBe short.\n<<user>>\n1 + 1\n\n<<assistant>>\n2\n<<user>>\n2 + 2",
+            [("system", "Be short."), ("user", "1 + 1"), ("assistant", "2"), ("user", "2 + 2")],
+        ),
+    ],
+)
+def test_a_prompt_may_be_written_in_turns(text: str, turns: list[tuple[str, str]]) -> None:
+    assert [(turn.role, turn.content) for turn in as_chat(text).messages] == turns
 
 
 def test_scripts_keep_to_the_number_of_steps() -> None:
@@ -73,7 +86,7 @@ def test_needs_are_numbers_of_steps_that_there_are() -> None:
     assert "steps: there is no step 0; the script has 3" in turns[1] and "no step 4" in turns[2]
     made, (prompt,) = mine("needs", SCRIPT, told({"steps": []}))
     assert made.rows[0]["needs"] == [False] * 3
-    assert "1. Boil water\n2. Steep the tea\n3. Pour it\nReply" in prompt
+    assert prompt == "Goal: Serve tea to guests\n1. Boil water\n2. Steep the tea\n3. Pour it"
 
 
 def test_intents_stand_in_the_frame_and_are_kept_without_it() -> None:
@@ -84,7 +97,11 @@ def test_intents_stand_in_the_frame_and_are_kept_without_it() -> None:
     ]
     made, (prompt,) = mine("intents", PRODUCT, told({"intents": said}), intents_per_product=2)
     assert made.rows == [{**PRODUCT, "intents": ["because they want to brew tea", "because they like steam"]}]
-    assert "Give 2 different intentions" in prompt and "- 1.7 l\nA kettle.\n" in prompt
+    assert prompt == "Product: Tea Kettle (Kettles)\n- 1.7 l\nDescription: A kettle."
+    turns = as_chat(Prompts(SHIPPED).render("intents", product=PRODUCT, count=2, frame=FRAME)).messages
+    assert "2 different intentions" in turns[0].content
+    examples = [json.loads(turn.content)["intents"] for turn in turns[2::2]]
+    assert [len(own) for own in examples] == [2, 2] and all(one.startswith(f"{FRAME} because ") for one in examples[0])
     made, turns = mine("intents", PRODUCT, told({"intents": ["It is nice"]}), told({"intents": said}), "?")
     assert made.rows == [] and made.rejects[0].reason == "it holds no JSON"
     assert 'one does not begin with "PersonX wants to buy this because"' in turns[1]
@@ -137,13 +154,3 @@ def test_every_prompt_has_a_stage_and_a_digest_that_follows_its_text(tmp_path: P
     assert changed == {"product", "intents"}
     with pytest.raises(ValueError, match="TemplateNotFound"):
         own.digest_of("none")
-
-
-def test_the_writer_of_the_tests_can_be_read() -> None:
-    """The replies that other tests build on are good where they are meant to be."""
-    from models.generation import chat
-
-    prompts = Prompts(SHIPPED)
-    read: Callable[[str], Any] = lambda text: json.loads(text[text.index("{") :].strip("`\n"))  # noqa: E731
-    goal = read(reply(chat(prompts.render("goals", review={"text": "for purpose camp0 and"}, product=PRODUCT))))
-    assert goal == {"goal": "Camp by a lake for two nights"}

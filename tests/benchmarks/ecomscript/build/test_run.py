@@ -110,7 +110,7 @@ def test_each_manifest_says_what_its_stage_was_made_from(config: EcomScriptBuild
         name: about["sha256"] for name, about in manifest(config, "ingest")["files"].items()
     }
     assert needs["identity"]["generator"] == {"served": "scripted"} and needs["identity"]["chunk"] == 3
-    assert needs["identity"]["writing"]["temperature"] == 0.0 and needs["tokens"] > 0
+    assert needs["identity"]["writing"]["temperature"] == 0.7 and needs["tokens"] > 0
     assert needs["identity"]["prompt"] != goals["identity"]["prompt"]
     told = "".join(path.read_text() for path in Path(config.out).glob("*/manifest.json"))
     assert config.out not in told and "localhost" not in told
@@ -168,12 +168,12 @@ def test_alignment_that_was_stopped_goes_on(
         assert contents(tmp_path / f"killed-{at}") == contents(tmp_path / "out")
 
 
-def test_both_indexes_and_no_filter_find_the_same_where_everything_is_looked_at(
+def test_both_indexes_find_the_same_where_everything_is_looked_at(
     config: EcomScriptBuildConfig, writer: Scripted, tmp_path: Path
 ) -> None:
     found = []
     for index in ("exact", "approximate"):
-        align = replace(config.align, index=index, filter="none")
+        align = replace(config.align, index=index, among="all")
         build(replace(config, align=align, until="align", out=str(tmp_path / index)))
         found.append(rows(replace(config, out=str(tmp_path / index)), "align/align"))
     assert found[0] == found[1]
@@ -190,7 +190,7 @@ def test_what_is_changed_is_made_anew_with_all_that_follows_and_nothing_else(
         build(other)
     writer.asked.clear()
     build(replace(other, redo="keywords"))
-    assert all(chat.messages[0].content.startswith("A step towards") for chat in writer.asked)
+    assert all(chat.messages[0].content.startswith("You name 1 to") for chat in writer.asked)
     after = contents(tmp_path / "out")
     changed = {name.partition("/")[0] for name in after if after[name] != before.get(name)}
     assert changed == {"keywords", "align", "sample", "annotate", "sheets"}
