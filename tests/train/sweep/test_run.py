@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -199,7 +200,7 @@ def test_a_killed_sweep_goes_on_with_the_trial_that_it_left(
     go, folder = tmp_path / "go", tmp_path / "out"
     file = sweep_file({LR: {"values": [0.1, 0.2]}, "data.train": {"value": str(go)}}, method=method)
     assert kill_while_training(file, folder, sign) == status
-    go.touch()  # a training that outlived its sweep comes to its end, and is waited for
+    threading.Timer(0.7, go.touch).start()  # a training that outlived its sweep is waited for
     study, _ = sweep(file, folder, 2)
     assert [one.state for one in ended(study)] == [TrialState.COMPLETE] * 2
     first, again = started(folder, "trial-001")
