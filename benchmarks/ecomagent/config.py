@@ -26,6 +26,7 @@ class EcomAgentConfig:
             model (http://host:port/v1#model). May be left out where the adapter names its backbone.
         adapter: a folder with a LoRA adapter.
         agent: a reference agent in place of a checkpoint: oracle, thorough, visible-only or random.
+        predictions: a file of predictions that were made elsewhere, in the published form, to be graded only.
         mode: strict (tools without the published oddities) or compat (with them).
         limit: play at most so many tasks of each intent, the first ones.
         trials: how often each task is played; pass^k is told for every k up to it. Needs a temperature.
@@ -54,6 +55,7 @@ class EcomAgentConfig:
     checkpoint: str | None = None
     adapter: str | None = None
     agent: Reference | None = None
+    predictions: str | None = None
     mode: Mode = "strict"
     limit: int | None = None
     trials: int = 1

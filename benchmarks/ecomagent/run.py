@@ -1,47 +1,38 @@
 """An evaluation from configuration to results: play every episode, grade what was recommended, measure.
 
-A folder belongs to one agent, one catalogue, one set of tasks and one set of rules (``evaluation.json``). Episodes are
-kept as they end, in ``predictions.jsonl`` (``predictions-2.jsonl`` and so on for further trials), and are not played
-again; while one is played, its messages can be read in ``playing/``. Judges, trials and measures can be added later.
+A folder belongs to one agent, one catalogue, one set of tasks and one set of rules (``evaluation.json``). Episodes that
+lie in it are not played again (benchmarks.ecomagent.shopping); judges, trials and measures can be added later.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
-import shutil
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from transformers.utils import logging as transformers_logging
 
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.config import EcomAgentConfig
-from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.evaluations import EVALUATED, markdown, table, write_evaluations
 from benchmarks.ecomagent.grading.agreement import agreement
 from benchmarks.ecomagent.grading.grade import grade_all
 from benchmarks.ecomagent.grading.judge import facts as judge_facts
 from benchmarks.ecomagent.metrics import Outcome, Resampling, measure
 from benchmarks.ecomagent.players import FoundPlayer, find_player, load_settings
-from benchmarks.ecomagent.playing import Errand, deal, play
 from benchmarks.ecomagent.report import write_report
 from benchmarks.ecomagent.samples import open_catalogue, tasks_file
+from benchmarks.ecomagent.shopping import SETS, GivenPredictions, Record, Shopping, read_predictions
 from benchmarks.ecomagent.tasks import Task, read_tasks, task_line
-from benchmarks.ecomagent.tools import Toolbox
-from benchmarks.results import REPORT, EvaluationFolder, Predictions, publishable, to_json, to_line, write_text
+from benchmarks.results import REPORT, EvaluationFolder, publishable, to_json, write_text
 from models.generation import Found, find_generator
 from models.runtime import this_process, use_threads, versions
 
-SETS = ("predictions", "predictions-*", "turns", "turns-*")
-COLUMNS = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-PLAYING, SUMMARY = "playing", "predictions_evaluation_summary.md"
+SUMMARY = "predictions_evaluation_summary.md"
 
 
 def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
@@ -62,9 +53,10 @@ def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
     if results is not None and results["view"] == json.loads(to_json(material.view)) and not again:
         say.print(f"{folder.path} is finished; give --overwrite to play again")
     else:
-        shopping = Shopping(material, folder.path, say)
-        shopping.play_all()
-        made = shopping.results() | {"threads": threads, "processes": state.num_processes, "device": state.device.type}
+        made = play_and_measure(material, folder.path, say)
+        if results is not None and not made["run"]["episodes"]:  # graded anew: who played, and how long, stays
+            made |= {name: results[name] for name in ("subject", "run")}
+        made |= {"threads": threads, "processes": state.num_processes, "device": state.device.type}
         made |= {"versions": versions(), "view": material.view}
         if state.is_main_process:
             folder.write_results(made)
@@ -75,19 +67,20 @@ def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
     if state.is_main_process:
         Console(highlight=False).print(table(results))
         write_report(folder.path)
-        say.print(f"{folder.path}: {REPORT}, results.json, predictions.jsonl, {EVALUATED}, {SUMMARY}")
+        say.print(f"{folder.path}: {REPORT}, results.json, {EVALUATED}, {SUMMARY}")
     return results
 
 
 @dataclass(frozen=True)
 class Material:
-    """What an evaluation is made of, nothing of it loaded yet."""
+    """What an evaluation is made of, nothing of it loaded yet. ``given`` are predictions that were made elsewhere."""
 
     config: EcomAgentConfig
     tasks: list[Task]
     catalogue: Catalogue
     player: FoundPlayer
     judge: Found | None
+    given: dict[str, Record] | None = field(default=None, repr=False)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -127,7 +120,24 @@ def prepare(config: EcomAgentConfig) -> Material:
     judge = None
     if config.judge is not None:
         judge = find_generator(config.judge, None, load_settings(config), None, device, config.lanes)
-    return Material(config, tasks, catalogue, find_player(config, device), judge)
+    if config.predictions is None:
+        return Material(config, tasks, catalogue, find_player(config, device), judge)
+    return _graded_only(config, tasks, catalogue, judge)
+
+
+def _graded_only(config: EcomAgentConfig, tasks: list[Task], catalogue: Catalogue, judge: Found | None) -> Material:
+    """Material whose predictions are given."""
+    assert config.predictions is not None
+    if config.agent or config.checkpoint or config.adapter or config.trials > 1:
+        raise ValueError("predictions are graded as they are; leave agent, checkpoint, adapter and trials out")
+    name, made, digest = read_predictions(config.predictions)
+    if not any(task.id in made for task in tasks):
+        raise ValueError(f"{config.predictions}: none of its predictions is for a task of {config.tasks}")
+
+    def nobody() -> Any:
+        raise AssertionError("given predictions are not played")
+
+    return Material(config, tasks, catalogue, FoundPlayer(name, {"predictions": digest}, nobody), judge, made)
 
 
 def limited(tasks: Sequence[Task], limit: int | None) -> list[Task]:
@@ -154,141 +164,36 @@ def open_folder(material: Material) -> EvaluationFolder:
             for name in (EVALUATED, SUMMARY):
                 (folder.path / name).unlink(missing_ok=True)
         folder.open()
-        shutil.rmtree(folder.path / PLAYING, ignore_errors=True)
-        (folder.path / PLAYING).mkdir()
     state.wait_for_everyone()
     return folder
 
 
-@dataclass
-class Shopping:
-    """The episodes of an evaluation, in its folder."""
-
-    material: Material
-    folder: Path
-    say: Console
-    subject: dict[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
-    played: int = 0
-
-    def play_all(self) -> None:
-        """Play what has not been played; each process its share of the tasks, each trial into a file of its own."""
-        state = this_process()
-        self.subject = self.material.identity["subject"]
-        player = None
-        for trial in range(1, self.material.config.trials + 1):
-            errands = [Errand(task, trial) for task in self.material.tasks]
-            done = self._recover(trial)
-            mine = errands[state.process_index :: state.num_processes]
-            lanes = deal(mine, self.material.config.lanes, done)
-            if any(lanes):
-                if done:
-                    self.say.print(f"going on: {len(done)} of {len(errands)} episodes are there")
-                player = player or self.material.player.open()
-                self.subject = {"name": player.name, **player.facts}
-                self._play(player, lanes, trial)
-            state.wait_for_everyone()
-            if state.is_main_process:
-                self._merge(trial)
-            state.wait_for_everyone()
-        if state.is_main_process:
-            shutil.rmtree(self.folder / PLAYING, ignore_errors=True)
-
-    def _files(self, trial: int) -> tuple[Predictions, Predictions]:
-        """Where the episodes of a trial go, and how long their turns took."""
-        ending = "" if trial == 1 else f"-{trial}"
-        return Predictions(self.folder, f"predictions{ending}"), Predictions(self.folder, f"turns{ending}")
-
-    def _recover(self, trial: int) -> set[str]:
-        """Ids of the episodes that an earlier run ended, without those that ended with an error if they are retried."""
-        predictions, turns = self._files(trial)
-        if this_process().is_main_process:
-            retried = crashed(predictions) if self.material.config.retry_errors else set()
-            kept = [[task.id] for task in self.material.tasks if task.id not in retried]
-            for part in (predictions, turns):
-                part.recover(kept)
-                part.path.unlink(missing_ok=True)
-                kept = [[name] for name in sorted(predictions.recovered())]
-        this_process().wait_for_everyone()
-        return predictions.recovered()
-
-    def _merge(self, trial: int) -> None:
-        for kept in self._files(trial):
-            kept.merge([task.id for task in self.material.tasks])
-
-    def _play(self, player: Any, lanes: list[list[Errand]], trial: int) -> None:
-        predictions, turns = self._files(trial)
-        process = this_process().process_index
-        started = time.perf_counter()
-        columns = (
-            TextColumn("episodes"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
+def play_and_measure(material: Material, folder: Path, say: Console) -> dict[str, Any]:
+    """``results.json``: every episode played and graded, all measures, what it cost."""
+    config, identity = material.config, material.identity
+    if material.given is None:
+        source: Shopping | GivenPredictions = Shopping(
+            config, material.tasks, material.catalogue, material.player, folder, say
         )
-        with Progress(*columns, console=self.say, disable=self.say.quiet) as progress:
-            bar = progress.add_task("episodes", total=sum(map(len, lanes)))
-
-            def ended(episode: Episode) -> None:
-                turns.append(process, [{"id": episode.task.id, "seconds": [round(s, 4) for s in episode.turn_seconds]}])
-                predictions.append(process, [episode.record(player.name)])
-                self._live(episode.task, trial).unlink(missing_ok=True)
-                self.played += 1
-                progress.advance(bar)
-
-            play(player, lanes, self._start, ended)
-        self.seconds += time.perf_counter() - started
-
-    def _start(self, errand: Errand) -> Episode:
-        toolbox = Toolbox(self.material.catalogue, errand.task, self.material.config.mode)
-        path = self._live(errand.task, errand.trial)
-        path.unlink(missing_ok=True)
-
-        def write(message: Mapping[str, Any]) -> None:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(to_line(message))
-
-        return Episode(errand.task, toolbox, errand.trial, self.material.config.max_steps, write)
-
-    def _live(self, task: Task, trial: int) -> Path:
-        """The file in which an episode can be followed while it is played."""
-        name = re.sub(r"[^\w.-]", "_", task.id)
-        return self.folder / PLAYING / f"{name}.{trial}.jsonl"
-
-    def results(self) -> dict[str, Any]:
-        """``results.json``: every episode graded, all measures, what it cost."""
-        config, tasks = self.material.config, self.material.tasks
-        records: list[dict[str, Any]] = []
-        for trial in range(1, config.trials + 1):
-            predictions, turns = self._files(trial)
-            seconds = {line["id"]: sum(line["seconds"]) for line in turns.read()}
-            records += [{**record, "seconds": seconds.get(record["id"])} for record in predictions.read()]
-        judge = None if self.material.judge is None else self.material.judge.open()
-        predicted = [record["predicted_product_id"] for record in records]
-        every = [task for _ in range(config.trials) for task in tasks]
-        grades = grade_all(self.material.catalogue, every, predicted, judge, config.judge_scope)
-        outcomes = [
-            Outcome(grade, record, record.get("trial", 1)) for grade, record in zip(grades, records, strict=True)
-        ]
-        if this_process().is_main_process:
-            write_evaluations(self.folder / EVALUATED, outcomes, None if judge is None else judge.name)
-        data = {"tasks": publishable(config.tasks), "catalogue": publishable(config.catalogue)}
-        identity = {name: value for name, value in self.material.identity.items() if name != "subject"}
-        return {
-            **identity,
-            "subject": self.subject,
-            "data": {**data, "tasks_fingerprint": identity["tasks"]},
-            "model": self.subject["name"],
-            "judge_model": None if judge is None else judge.name,
-            **measure(outcomes, Resampling(config.resamples, config.seed)),
-            "agreement": agreement(grades),
-            "run": {"episodes": self.played, "seconds": round(self.seconds, 2), "lanes": config.lanes},
-        }
-
-
-def crashed(predictions: Predictions) -> set[str]:
-    """Ids of the episodes that ended with an error."""
-    files = [*predictions.parts.glob("*.jsonl"), *([predictions.path] if predictions.path.is_file() else [])]
-    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-    return {record["id"] for record in map(json.loads, lines) if record.get("error")}
+    else:
+        source = GivenPredictions(material.tasks, material.given, identity["subject"])
+    source.play_all()
+    episodes = source.records()
+    judge = None if material.judge is None else material.judge.open()
+    predicted = [None if record is None else record["predicted_product_id"] for _, record, _ in episodes]
+    grades = grade_all(material.catalogue, [task for task, _, _ in episodes], predicted, judge, config.judge_scope)
+    outcomes = [Outcome(grade, record, trial) for grade, (_, record, trial) in zip(grades, episodes, strict=True)]
+    judge_name = None if judge is None else judge.name
+    if this_process().is_main_process:
+        write_evaluations(folder / EVALUATED, outcomes, judge_name)
+    data = {"tasks": publishable(config.tasks), "catalogue": publishable(config.catalogue)}
+    return {
+        **{name: value for name, value in identity.items() if name != "subject"},
+        "subject": source.subject,
+        "data": {**data, "tasks_fingerprint": identity["tasks"]},
+        "model": source.subject["name"],
+        "judge_model": judge_name,
+        **measure(outcomes, Resampling(config.resamples, config.seed)),
+        "agreement": agreement(grades),
+        "run": {"episodes": source.played, "seconds": round(source.seconds, 2), "lanes": config.lanes},
+    }

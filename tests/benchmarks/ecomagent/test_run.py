@@ -16,7 +16,7 @@ from errands import LAMP_LINE, as_meta
 from tiny import tiny_checkpoint
 from tiny_shop import shop
 
-from benchmarks.ecomagent import players, run
+from benchmarks.ecomagent import players, run, shopping
 from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.evaluations import published
@@ -95,10 +95,11 @@ def test_an_evaluation_from_tasks_to_files(config: EcomAgentConfig, capsys: pyte
 
 def test_a_finished_evaluation_is_not_played_again(config: EcomAgentConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     first = evaluate(config)
-    monkeypatch.setattr(run, "play", None)
+    monkeypatch.setattr(shopping, "play", None)
     assert evaluate(config) == first
     again = evaluate(replace(config, resamples=60))  # another view of the same episodes
     assert again["view"]["resamples"] == 60 and again["overall_accuracy"] == 1.0
+    assert again["run"] == first["run"]  # who played, and how long, is still told
 
 
 def test_records_play_again_without_their_agent(config: EcomAgentConfig) -> None:
@@ -227,9 +228,27 @@ def test_a_folder_holds_one_evaluation(config: EcomAgentConfig) -> None:
     assert evaluate(replace(config, max_steps=50, overwrite=True))["max_steps"] == 50
 
 
+def test_predictions_of_another_tool_are_graded_and_what_lacks_one_is_wrong(
+    config: EcomAgentConfig, tmp_path: Path
+) -> None:
+    made = [{"id": f"t{k}", "predicted_product_id": "B0LAMP0001" if k else None, "model": "other"} for k in range(3)]
+    path = tmp_path / "predictions_other.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in made))
+    results = evaluate(replace(config, agent=None, predictions=str(path)))
+    assert (results["model"], results["missing_predictions"], results["total_correct"]) == ("other", 2, 2)
+    assert results["overall_accuracy"] == 2 / 5
+    assert results["published_denominators"]["overall_accuracy"] == 2 / 3
+    assert results["stop_reasons"] == {"recommended": 2, "missing": 2, "budget": 1}
+    path.write_text(path.read_text() + '{"id": "t1", "predicted_product_id": null}\n{"id": 4}\n')
+    with pytest.raises(ValueError, match=r":4: id: 't1' is predicted twice.*\n.*:5: no id or no predicted_product_id"):
+        evaluate(replace(config, agent=None, predictions=str(path)))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
+        ({"predictions": "p.jsonl"}, "predictions are graded as they are; leave agent"),
+        ({"agent": None, "predictions": "p.jsonl"}, "no such file; give predictions"),
         ({"agent": None}, "nobody to shop"),
         ({"checkpoint": "smollm2-135m"}, "agent and checkpoint are both given"),
         ({"catalogue": "sample"}, r"the targets of 5 of 5 tasks are not in sample, first B0LAMP0001 of t0"),

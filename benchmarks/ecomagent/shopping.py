@@ -1,0 +1,189 @@
+"""The episodes of an evaluation, in its folder: played and kept as they end, or given as a file of predictions.
+
+Episodes lie in ``predictions.jsonl`` (``predictions-2.jsonl`` and so on for further trials), the seconds of their turns
+in ``turns.jsonl`` beside it. While an episode is played, its messages can be read in ``playing/``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from benchmarks.ecomagent.catalogue import Catalogue
+from benchmarks.ecomagent.config import EcomAgentConfig
+from benchmarks.ecomagent.episodes import Episode
+from benchmarks.ecomagent.players import FoundPlayer
+from benchmarks.ecomagent.playing import Errand, Player, deal, play
+from benchmarks.ecomagent.tasks import Task
+from benchmarks.ecomagent.tools import Toolbox
+from benchmarks.results import Predictions, to_line
+from models.runtime import this_process
+from recipes.faults import DataFaults, Fault
+from recipes.rows import file_rows
+
+SETS = ("predictions", "predictions-*", "turns", "turns-*")
+PLAYING = "playing"
+BAR = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+Record = dict[str, Any]
+
+
+@dataclass
+class Shopping:
+    """Plays the episodes of an evaluation.
+
+    Attributes:
+        subject: who shops, with what is known of it once it is loaded.
+        played, seconds: what this run itself played, and in how long.
+    """
+
+    config: EcomAgentConfig
+    tasks: Sequence[Task]
+    catalogue: Catalogue
+    player: FoundPlayer
+    folder: Path
+    say: Console
+    subject: dict[str, Any] = field(default_factory=dict)
+    played: int = 0
+    seconds: float = 0.0
+
+    def play_all(self) -> None:
+        """Play what has not been played; each process its share of the tasks, each trial into files of its own."""
+        state = this_process()
+        self.subject = {"name": self.player.name, **self.player.facts}
+        (self.folder / PLAYING).mkdir(exist_ok=True)
+        player = None
+        for trial in range(1, self.config.trials + 1):
+            errands = [Errand(task, trial) for task in self.tasks]
+            done = self._recover(trial)
+            lanes = deal(errands[state.process_index :: state.num_processes], self.config.lanes, done)
+            if any(lanes):
+                if done:
+                    self.say.print(f"going on: {len(done)} of {len(errands)} episodes are there")
+                player = player or self.player.open()
+                self.subject = {"name": player.name, **player.facts}
+                self._play(player, lanes, trial)
+            state.wait_for_everyone()
+            if state.is_main_process:
+                for kept in self._files(trial):
+                    kept.merge([task.id for task in self.tasks])
+            state.wait_for_everyone()
+        if state.is_main_process:
+            shutil.rmtree(self.folder / PLAYING)
+
+    def records(self) -> list[tuple[Task, Record | None, int]]:
+        """(task, prediction with the seconds that it took, trial) of every episode."""
+        found: list[tuple[Task, Record | None, int]] = []
+        for trial in range(1, self.config.trials + 1):
+            predictions, turns = self._files(trial)
+            seconds = {line["id"]: sum(line["seconds"]) for line in turns.read()}
+            records = {record["id"]: {**record, "seconds": seconds[record["id"]]} for record in predictions.read()}
+            found += [(task, records[task.id], trial) for task in self.tasks]
+        return found
+
+    def _files(self, trial: int) -> tuple[Predictions, Predictions]:
+        """Where the episodes of a trial go, and how long their turns took."""
+        ending = "" if trial == 1 else f"-{trial}"
+        return Predictions(self.folder, f"predictions{ending}"), Predictions(self.folder, f"turns{ending}")
+
+    def _recover(self, trial: int) -> set[str]:
+        """Ids of the episodes that an earlier run ended, without those that ended with an error if they are retried."""
+        predictions, turns = self._files(trial)
+        if this_process().is_main_process:
+            retried = crashed(predictions) if self.config.retry_errors else set()
+            kept = [[task.id] for task in self.tasks if task.id not in retried]
+            for part in (predictions, turns):
+                part.recover(kept)
+                part.path.unlink(missing_ok=True)
+                kept = [[name] for name in sorted(predictions.recovered())]
+        this_process().wait_for_everyone()
+        return predictions.recovered()
+
+    def _play(self, player: Player, lanes: list[list[Errand]], trial: int) -> None:
+        predictions, turns = self._files(trial)
+        process = this_process().process_index
+        started = time.perf_counter()
+        with Progress(*BAR, console=self.say, disable=self.say.quiet) as progress:
+            bar = progress.add_task("episodes", total=sum(map(len, lanes)))
+
+            def ended(episode: Episode) -> None:
+                # The seconds first: an episode that has its prediction is not played again.
+                turns.append(process, [{"id": episode.task.id, "seconds": [round(s, 4) for s in episode.turn_seconds]}])
+                predictions.append(process, [episode.record(player.name)])
+                self._live(episode.task, trial).unlink(missing_ok=True)
+                self.played += 1
+                progress.advance(bar)
+
+            play(player, lanes, self._start, ended)
+        self.seconds += time.perf_counter() - started
+
+    def _start(self, errand: Errand) -> Episode:
+        toolbox = Toolbox(self.catalogue, errand.task, self.config.mode)
+        path = self._live(errand.task, errand.trial)
+        path.unlink(missing_ok=True)
+
+        def write(message: Mapping[str, Any]) -> None:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(to_line(message))
+
+        return Episode(errand.task, toolbox, errand.trial, self.config.max_steps, write)
+
+    def _live(self, task: Task, trial: int) -> Path:
+        """The file in which an episode can be followed while it is played."""
+        name = re.sub(r"[^\w.-]", "_", task.id)
+        return self.folder / PLAYING / f"{name}.{trial}.jsonl"
+
+
+def crashed(predictions: Predictions) -> set[str]:
+    """Ids of the episodes that ended with an error."""
+    files = [*predictions.parts.glob("*.jsonl"), *([predictions.path] if predictions.path.is_file() else [])]
+    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    return {record["id"] for record in map(json.loads, lines) if record.get("error")}
+
+
+@dataclass
+class GivenPredictions:
+    """Predictions that were made elsewhere, in the published form; tasks without one count as missing."""
+
+    tasks: Sequence[Task]
+    made: Mapping[str, Record]
+    subject: dict[str, Any]
+    played: int = 0
+    seconds: float = 0.0
+
+    def play_all(self) -> None:
+        """Nothing is left to play."""
+
+    def records(self) -> list[tuple[Task, Record | None, int]]:
+        return [(task, self.made.get(task.id), 1) for task in self.tasks]
+
+
+def read_predictions(path: str) -> tuple[str, dict[str, Record], str]:
+    """(the model's name, predictions by task id, sha256 of the file) of a file of predictions.
+
+    Raises FileNotFoundError; DataFaults for lines that are none.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{path}: no such file; give predictions, one a line (.jsonl)")
+    made: dict[str, Record] = {}
+    faults: list[Fault] = []
+    for row in file_rows(path):
+        if isinstance(row, Fault):
+            faults.append(row)
+        elif not isinstance(row.value.get("id"), str) or "predicted_product_id" not in row.value:
+            faults.append(Fault(path, row.line, "", "no id or no predicted_product_id; give predictions, one a line"))
+        elif made.setdefault(row.value["id"], dict(row.value)) != row.value:
+            faults.append(Fault(path, row.line, "id", f"{row.value['id']!r} is predicted twice; keep one of the two"))
+    if faults or not made:
+        raise DataFaults(faults or [Fault(path, None, "", "no predictions; give at least one")])
+    name = str(next(iter(made.values())).get("model") or Path(path).stem)
+    return name, made, hashlib.sha256(Path(path).read_bytes()).hexdigest()
