@@ -37,20 +37,20 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--license", help="as the hub names licences (default: the backbone's, where it is known)")
     parser.add_argument(
-        "--results",
-        type=Path,
-        action="append",
-        default=[],
-        help="an evaluation of this judge, for the card; repeatable",
+        "--results", type=Path, action="append", default=[], metavar="DIR", help="an evaluation of it, for the card"
     )
     parser.add_argument(
         "--allow", action="append", default=[], metavar="TEXT", help="a text that looks private and is not"
     )
     merging = parser.add_argument_group("to publish the judge merged into its backbone (see scripts/merge.py)")
-    merging.add_argument("--merge", action="store_true")
+    merging.add_argument("--merge", action="store_true", help="publish a whole model, that loads without peft")
     merging.add_argument("--checkpoint", help="the backbone, where the adapter was trained on a local folder")
-    merging.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(default: %(default)s)")
-    merging.add_argument("--onto_full_precision", action="store_true")
+    merging.add_argument(
+        "--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (%(default)s)"
+    )
+    merging.add_argument(
+        "--onto_full_precision", action="store_true", help="although it was trained over a quantized one"
+    )
     return parser
 
 

@@ -24,10 +24,10 @@ from benchmarks.ecomscript.build.mining import INTENT_SCHEMA
 from benchmarks.ecomscript.build.pilot_report import pilot_page
 from benchmarks.ecomscript.build.tables import Row, Rows, write_table
 from benchmarks.results import to_json, write_text
-from benchmarks.statistics import ratio
 from models.checkpoint import resolve
 from models.embedding import Embedder
 from models.runtime import this_process, use_threads
+from recipes.intervals import ratio
 from recipes.sample.schema import load_departments
 from recipes.sample.variants import as_product
 
