@@ -147,7 +147,7 @@ def measure(count: int, folder: Path, seed: int = 0) -> dict[str, Any]:
     return {
         "products": built["products"],
         "reviews": built["reviews"],
-        "build_seconds": round(seconds, 1),
+        "build_seconds": round(seconds, 3),
         "file_mib": out.stat().st_size >> 20,
         "build_peak_mib": build_peak,
         "search_ms": {mode: _search_times(catalogue, mode, warming, asked) for mode in MODES},

@@ -1,9 +1,8 @@
-"""The command itself: killed and gone on with by two processes, stopped by Ctrl-C; and how it ends for faults."""
+"""The command itself: gone on with by two processes, stopped by Ctrl-C; and how it ends for faults."""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,21 +19,6 @@ from judging.config import BulkConfig
 from scripts import judge
 
 ROOT = Path(__file__).resolve().parents[2]
-KILLED_IN_THE_THIRD_WINDOW = """
-import os, signal
-from judging import bulk
-from scripts.judge import main
-
-real = bulk.record_lines
-
-def mortal(judges, window, budget):
-    if window.number == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return real(judges, window, budget)
-
-bulk.record_lines = mortal
-main()
-"""
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -62,21 +46,27 @@ def flags(config: BulkConfig) -> list[str]:
     ]
 
 
-def test_a_killed_run_goes_on_with_two_processes_and_ends_with_the_same_bytes(
-    config: BulkConfig, tmp_path: Path
+def test_a_stopped_run_goes_on_with_two_processes_and_ends_with_the_same_bytes(
+    config: BulkConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge_rows(config)
-    killed = replace(config, out=str(tmp_path / "killed.jsonl"))
-    died = run("-c", KILLED_IN_THE_THIRD_WINDOW, *flags(killed))
-    assert died.returncode == -signal.SIGKILL, died.stderr
-    assert len(list((tmp_path / "killed.jsonl.parts").glob("*.jsonl"))) == 2
+    stopped = replace(config, out=str(tmp_path / "stopped.jsonl"))
+    real = bulk.record_lines
+
+    def mortal(judges: Any, window: Any, budget: int) -> Any:
+        return pytest.fail("killed") if window.number == 2 else real(judges, window, budget)
+
+    with monkeypatch.context() as patched, pytest.raises(pytest.fail.Exception):
+        patched.setattr(bulk, "record_lines", mortal)
+        judge_rows(stopped)
+    assert len(list((tmp_path / "stopped.jsonl.parts").glob("*.jsonl"))) == 2
 
     # On a CPU `accelerate launch --cpu --num_processes 2` starts one process; --multi_gpu is what starts several.
     launch = ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--main_process_port", "0")
-    done = run(*launch, "scripts/judge.py", *flags(killed))
+    done = run(*launch, "scripts/judge.py", *flags(stopped))
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("killed.jsonl: 60 rows in") == 1
-    assert (tmp_path / "killed.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert done.stderr.count("stopped.jsonl: 60 rows in") == 1
+    assert (tmp_path / "stopped.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *words: str) -> object:

@@ -37,7 +37,7 @@ def found(judge: Judge) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("architecture", "head"),
-    [("llama", "classification"), ("llama", "verbalizer"), ("bert", "classification"), ("roberta", "classification")],
+    [("llama", "classification"), ("llama", "verbalizer"), ("bert", "classification")],
 )
 def test_adapters_over_one_backbone_say_what_they_say_alone(
     base: Callable[..., Path], tmp_path: Path, architecture: str, head: str
