@@ -12,9 +12,10 @@ from typing import Any
 
 from benchmarks.ecomagent.evaluations import EVALUATED, published
 from benchmarks.ecomagent.shown import FAULTS, episodes, fields_of
-from benchmarks.report.charts import Bar, bar_chart
-from benchmarks.report.markup import Content, Markup, count, joined, number, percent, tag
-from benchmarks.report.page import (
+from benchmarks.results import REPORT, RESULTS, write_text
+from reporting.charts import Bar, bar_chart
+from reporting.markup import Content, Markup, count, joined, number, percent, tag
+from reporting.page import (
     Column,
     Section,
     Tile,
@@ -29,9 +30,8 @@ from benchmarks.report.page import (
     tiles,
     whisker,
 )
-from benchmarks.report.records import filter_link, record_list
-from benchmarks.report.svg import Axis
-from benchmarks.results import REPORT, RESULTS, write_text
+from reporting.records import filter_link, record_list
+from reporting.svg import Axis
 
 Results = Mapping[str, Any]
 LIST = "list"  # the anchor of the list of episodes

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from benchmarks.report.records import Field, Shown
+from reporting.records import Field, Shown
 
 Line = Mapping[str, Any]
 TITLE = 72  # characters of a query that name its episode

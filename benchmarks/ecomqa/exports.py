@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.ecomqa.data import SUB_CONCEPTS
-from benchmarks.report.markup import number
+from reporting.markup import number
 
 Results = Mapping[str, Any]
 

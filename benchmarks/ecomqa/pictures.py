@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.ecomqa.thinking import SHORT
-from benchmarks.report.charts import Bar, bar_chart, radar
-from benchmarks.report.classifier import Bin, Wording, reliability_chart
-from benchmarks.report.markup import Markup
-from benchmarks.report.svg import Axis
 from benchmarks.shares import share
+from reporting.charts import Bar, bar_chart, radar
+from reporting.classifier import Bin, Wording, reliability_chart
+from reporting.markup import Markup
+from reporting.svg import Axis
 
 CHINESE = {
     "IC": "行业分类",

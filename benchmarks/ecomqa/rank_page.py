@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.ecomqa.ranks import RankComparison, Shift
-from benchmarks.report.markup import Content, Markup, number, tag
-from benchmarks.report.page import Column, Section, figure, page, paragraph, stack, table
-from benchmarks.report.svg import WIDTH, cut, drawing, label, line, text_width
+from reporting.markup import Content, Markup, number, tag
+from reporting.page import Column, Section, figure, page, paragraph, stack, table
+from reporting.svg import WIDTH, cut, drawing, label, line, text_width
 
 
 def slope_chart(shifts: Sequence[Shift], names: tuple[str, str]) -> Markup:

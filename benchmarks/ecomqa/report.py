@@ -17,8 +17,9 @@ from benchmarks.ecomqa.ranks import SCORES
 from benchmarks.ecomqa.report_analyses import analyses
 from benchmarks.ecomqa.report_grading import grading_section
 from benchmarks.ecomqa.shown import examples, fields_of, shown
-from benchmarks.report.markup import Content, Markup, count, joined, number, tag
-from benchmarks.report.page import (
+from benchmarks.results import REPORT, RESULTS, Predictions, write_text
+from reporting.markup import Content, Markup, count, joined, number, tag
+from reporting.page import (
     Column,
     Section,
     Tile,
@@ -32,8 +33,7 @@ from benchmarks.report.page import (
     tiles,
     whisker,
 )
-from benchmarks.report.records import filter_link, record_list
-from benchmarks.results import REPORT, RESULTS, Predictions, write_text
+from reporting.records import filter_link, record_list
 
 Results = Mapping[str, Any]
 Lines = Sequence[Mapping[str, Any]]

@@ -9,9 +9,9 @@ from benchmarks.ecomqa.pictures import behaviour_bars, confidence_bins, confiden
 from benchmarks.ecomqa.published import published_thinking
 from benchmarks.ecomqa.shown import shown
 from benchmarks.ecomqa.thinking import BEHAVIOURS, SHORT
-from benchmarks.report.markup import Content, Markup, count, joined, number, tag
-from benchmarks.report.page import Column, Section, figure, grid, interval, paragraph, table
-from benchmarks.report.records import Field, short_list
+from reporting.markup import Content, Markup, count, joined, number, tag
+from reporting.page import Column, Section, figure, grid, interval, paragraph, table
+from reporting.records import Field, short_list
 
 Results = Mapping[str, Any]
 Lines = Sequence[Mapping[str, Any]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.report.markup import Content, Markup, count, joined, number
-from benchmarks.report.page import Column, Section, paragraph, table
+from reporting.markup import Content, Markup, count, joined, number
+from reporting.page import Column, Section, paragraph, table
 
 Results = Mapping[str, Any]
 HOW = {"unanimous": "all agree", "majority": "by majority", "split": "split", "no_vote": "no readable vote"}

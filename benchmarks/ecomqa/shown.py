@@ -8,9 +8,9 @@ from typing import Any
 from benchmarks.ecomqa.grading import GRADES
 from benchmarks.ecomqa.pictures import task_label
 from benchmarks.ecomqa.rag import without_markers
-from benchmarks.report.markup import Markup, tag
-from benchmarks.report.page import grid, paragraph
-from benchmarks.report.records import Field, Shown, short_list
+from reporting.markup import Markup, tag
+from reporting.page import grid, paragraph
+from reporting.records import Field, Shown, short_list
 
 Line = Mapping[str, Any]
 GRADE_NAMES = {"correct": "Correct", "wrong": "Wrong", "not_attempted": "Not attempted"}

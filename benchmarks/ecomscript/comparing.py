@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ecomscript.shown import meta_of
-from benchmarks.ecomscript.slices import Slicing, slicings
 from benchmarks.paired import Difference, Discordance, Said, adjusted, differences, discordance
 from benchmarks.results import RESULTS, Predictions
 from recipes.base import Record
 from recipes.judgments import get_judgment
 from recipes.reading import fingerprint, read_records
+from reporting.predictions import meta_of
+from reporting.slices import Slicing, slicings
 
 Prediction = Mapping[str, Any]
 

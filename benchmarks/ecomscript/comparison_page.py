@@ -9,13 +9,13 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks.ecomscript.comparing import Compared, Comparison, Prediction, right
-from benchmarks.ecomscript.shown import shown_as
-from benchmarks.ecomscript.slices import Slicing
 from benchmarks.paired import Difference
-from benchmarks.report.markup import Content, Markup, count, joined, number, tag
-from benchmarks.report.page import Column, Section, facts, interval, page, paragraph, table, whisker
-from benchmarks.report.records import Field, Shown, filter_link, record_list
 from recipes.reading import counted
+from reporting.markup import Content, Markup, count, joined, number, tag
+from reporting.page import Column, Section, facts, interval, page, paragraph, table, whisker
+from reporting.predictions import shown_as
+from reporting.records import Field, Shown, filter_link, record_list
+from reporting.slices import Slicing
 
 MEASURES = {"accuracy": "Accuracy", "macro_f1": "Macro-F1", "auc": "AUC"}
 LIST = "list"  # the anchor of the list of records

@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.report.charts import Series, line_chart
-from benchmarks.report.markup import Content, Markup, count, number
-from benchmarks.report.page import Column, Section, figure, grid, interval, page, paragraph, table
-from benchmarks.report.svg import Axis
+from reporting.charts import Series, line_chart
+from reporting.markup import Content, Markup, count, number
+from reporting.page import Column, Section, figure, grid, interval, page, paragraph, table
+from reporting.svg import Axis
 
 MEASURES = {"accuracy": "Accuracy", "macro_f1": "Macro-F1", "auc": "AUC"}
 Curve = Mapping[str, Any]

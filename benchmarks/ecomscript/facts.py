@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.report.markup import Content, Markup, count, joined, tag
-from benchmarks.report.page import Section, facts
 from recipes.reading import counted
+from reporting.markup import Content, Markup, count, joined, tag
+from reporting.page import Section, facts
 
 
 def facts_section(results: Mapping[str, Any]) -> Section:

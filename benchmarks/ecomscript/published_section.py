@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.ecomscript.published import published_accuracies
-from benchmarks.report.markup import Content, number, tag
-from benchmarks.report.page import Column, Section, interval, table
+from reporting.markup import Content, number, tag
+from reporting.page import Column, Section, interval, table
 
 DIGITS = 2
 

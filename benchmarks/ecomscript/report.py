@@ -14,9 +14,11 @@ from typing import Any
 
 from benchmarks.ecomscript.facts import facts_section
 from benchmarks.ecomscript.published_section import published_section
-from benchmarks.ecomscript.shown import OUTCOMES, UNREAD, extremes, fields_of, meta_of, shown_as
-from benchmarks.ecomscript.slices import Slice, Slicing, measure_slices, slicings
-from benchmarks.report.classifier import (
+from benchmarks.results import REPORT, RESULTS, Predictions, write_text
+from recipes.base import Record
+from recipes.judgments import get_judgment
+from recipes.reading import counted, fingerprint
+from reporting.classifier import (
     Bin,
     confusion_matrix,
     reliability_bins,
@@ -24,8 +26,8 @@ from benchmarks.report.classifier import (
     threshold_chart,
     threshold_curve,
 )
-from benchmarks.report.markup import Content, Markup, count, joined, number, percent, tag
-from benchmarks.report.page import (
+from reporting.markup import Content, Markup, count, joined, number, percent, tag
+from reporting.page import (
     Column,
     Section,
     Tile,
@@ -38,11 +40,9 @@ from benchmarks.report.page import (
     tiles,
     whisker,
 )
-from benchmarks.report.records import filter_link, record_list
-from benchmarks.results import REPORT, RESULTS, Predictions, write_text
-from recipes.base import Record
-from recipes.judgments import get_judgment
-from recipes.reading import counted, fingerprint
+from reporting.predictions import OUTCOMES, UNREAD, extremes, fields_of, meta_of, shown_as
+from reporting.records import filter_link, record_list
+from reporting.slices import Slice, Slicing, measure_slices, slicings
 
 Lines = Sequence[Mapping[str, Any]]
 MEASURES = {"accuracy": "Accuracy", "macro_f1": "Macro-F1", "auc": "AUC"}

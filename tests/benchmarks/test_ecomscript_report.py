@@ -15,11 +15,11 @@ from browser import opened
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.report import report, write_report
 from benchmarks.ecomscript.run import evaluate
-from benchmarks.ecomscript.slices import measure_slices, slicings
 from recipes.holistic_verify import HolisticRecord
 from recipes.intervals import bootstrap
 from recipes.script_verify import ScriptRecord
 from recipes.step_product import StepProductRecord
+from reporting.slices import measure_slices, slicings
 
 EVIL = "<script>alert(1)</script>"
 KINDS = ("fits", "lookalike", "other_step")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.report.markup import Content, Markup, count, joined, percent, tag
-from benchmarks.report.page import Column, Section, facts, interval, page, paragraph, table, whisker
+from reporting.markup import Content, Markup, count, joined, percent, tag
+from reporting.page import Column, Section, facts, interval, page, paragraph, table, whisker
 
 
 def pilot_page(results: Mapping[str, Any], ways: Mapping[str, str], examples: Sequence[Mapping[str, Any]]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from benchmarks.report.markup import Content, Markup, joined, tag
+from reporting.markup import Content, Markup, joined, tag
 
 # Units of the viewBox. A chart is at most some 30rem wide on a page, so that a text of 12 is about 12 to 14 pixels.
 WIDTH, TEXT = 420.0, 12.0

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
-from benchmarks.report.charts import Mark, Series, line_chart
-from benchmarks.report.markup import Markup, count, joined, number, percent, tag
-from benchmarks.report.svg import WIDTH, Axis, Scale, drawing, frame, label, line, path, text_width
+from reporting.charts import Mark, Series, line_chart
+from reporting.markup import Markup, count, joined, number, percent, tag
+from reporting.svg import WIDTH, Axis, Scale, drawing, frame, label, line, path, text_width
 
 CURVE_POINTS = 400
 

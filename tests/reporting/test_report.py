@@ -15,19 +15,19 @@ import pytest
 from browser import opened
 from sklearn.metrics import accuracy_score, f1_score
 
-from benchmarks.report.charts import Bar, Mark, Series, bar_chart, line_chart, radar
-from benchmarks.report.classifier import (
+from recipes.metrics import expected_calibration_error
+from reporting.charts import Bar, Mark, Series, bar_chart, line_chart, radar
+from reporting.classifier import (
     confusion_matrix,
     reliability_bins,
     reliability_chart,
     threshold_chart,
     threshold_curve,
 )
-from benchmarks.report.markup import Markup, embedded_json, number, shortest, tag
-from benchmarks.report.page import Column, Section, Tile, facts, figure, interval, page, table, tiles, whisker
-from benchmarks.report.records import Field, Shown, filter_link, record_list, short_list, thinned
-from benchmarks.report.svg import Axis, Scale, cut, scale, text_width, tick_text
-from recipes.metrics import expected_calibration_error
+from reporting.markup import Markup, embedded_json, number, shortest, tag
+from reporting.page import Column, Section, Tile, facts, figure, interval, page, table, tiles, whisker
+from reporting.records import Field, Shown, filter_link, record_list, short_list, thinned
+from reporting.svg import Axis, Scale, cut, scale, text_width, tick_text
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 

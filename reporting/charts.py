@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.report.markup import Content, Markup, joined, number, tag
-from benchmarks.report.svg import (
+from reporting.markup import Content, Markup, joined, number, tag
+from reporting.svg import (
     WIDTH,
     Axis,
     Scale,

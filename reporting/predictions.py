@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from benchmarks.ecomscript.slices import Slicing
-from benchmarks.report.markup import tag
-from benchmarks.report.page import Section, grid, paragraph
-from benchmarks.report.records import Field, Shown, short_list
 from recipes.base import Record
 from recipes.judgments import get_judgment
+from reporting.markup import tag
+from reporting.page import Section, grid, paragraph
+from reporting.records import Field, Shown, short_list
+from reporting.slices import Slicing
 
 Prediction = Mapping[str, Any]
 OUTCOMES = {(0, 0): "true no", (0, 1): "false yes", (1, 0): "false no", (1, 1): "true yes"}  # by (label, verdict)

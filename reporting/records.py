@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from benchmarks.report.markup import Content, Markup, count, embedded_json, number, tag
+from reporting.markup import Content, Markup, count, embedded_json, number, tag
 
 MOST = 20_000
 

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.report.markup import Content, Markup, joined, number, tag
-from benchmarks.report.svg import Scale, line
+from reporting.markup import Content, Markup, joined, number, tag
+from reporting.svg import Scale, line
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,0 @@
-"""What every report is made of: one self-contained HTML page, its tables and charts, and a list of records."""
