@@ -46,21 +46,42 @@ def packed_attention(
     # Tokens first; query heads that share a key head side by side.
     q = query[0].unflatten(0, (key.shape[1], -1)).permute(2, 0, 1, 3)
     k, v = key[0].transpose(0, 1), value[0].transpose(0, 1)
+    laid_out = zip(*(_LaidOut.apply(x, packed) for x in (q, k, v)), strict=True)
     positions = packed.position_ids[0]
     above = (k[:0], v[:0])
     if packed.memory is not None:
         above = (packed.memory[layer][0][0].transpose(0, 1), packed.memory[layer][1][0].transpose(0, 1))
+    first_q, first_k, first_v = next(laid_out)
     parts = []
     if packed.prefix:
-        first = slice(0, packed.prefix)
         causal = torch.ones(1, packed.prefix, packed.prefix, dtype=torch.bool, device=q.device).tril()
-        parts.append(
-            _attend(q[None, first], k[None, first], v[None, first], above, causal, positions[None, first], rule)
-        )
-        above = (torch.cat([above[0], k[first]]), torch.cat([above[1], v[first]]))
-    trees = packed.trees
-    parts.append(_attend(q[trees], k[trees], v[trees], above, packed.mask, positions[trees], rule)[packed.slots])
+        places = positions[None, : packed.prefix]
+        parts.append(_attend(first_q, first_k, first_v, above, causal, places, rule))
+        above = (torch.cat([above[0], first_k[0]]), torch.cat([above[1], first_v[0]]))
+    behind = [
+        _attend(*qkv, above, like.mask, positions[like.places], rule)
+        for qkv, like in zip(laid_out, packed.trees, strict=True)
+    ]
+    parts.append(torch.cat(behind)[packed.slots])
     return torch.cat(parts).flatten(1, 2)[None], None
+
+
+class _LaidOut(torch.autograd.Function):
+    """Tokens [tokens, ...] as the prefix, [1, prefix, ...], and each group of trees, [trees, longest, ...].
+
+    Every token stands in one slot, and what a tree is filled up with is read by no other token and has no gradient: so
+    a token's gradient is read from its slot, where autograd's own would add up all of them.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, packed: Packed) -> tuple[torch.Tensor, ...]:
+        ctx.slots = packed.slots
+        return (x[None, : packed.prefix], *(x[like.places] for like in packed.trees))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
+        prefix, *trees = (gradient.flatten(0, 1) for gradient in gradients)
+        return torch.cat([prefix, torch.cat(trees)[ctx.slots]]), None
 
 
 @dataclass(frozen=True)
@@ -141,10 +162,14 @@ def _scores(q: torch.Tensor, inside: torch.Tensor, above: torch.Tensor, rule: _R
 
 
 def _hide(scores: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, rule: _Rule) -> None:
-    """Minus infinity in scores [heads, trees, groups, longest, columns] where a token does not attend to another."""
+    """Minus infinity in scores [heads, trees, groups, longest, columns] where a token does not attend to another.
+
+    Its gradient there is zero already: softmax gives it no weight.
+    """
     if rule.sliding_window is not None:
         mask = mask & (rows[:, :, None] - columns[:, None, :] < rule.sliding_window)
-    scores.masked_fill_(~mask[None, :, None], float("-inf"))
+    with torch.no_grad():
+        scores.masked_fill_(~mask[None, :, None], float("-inf"))
 
 
 def uses_packed_attention(model: torch.nn.Module) -> bool:

@@ -17,8 +17,25 @@ import torch
 
 # Shared tokens from which on a piece is held once: below, the bookkeeping costs more than the tokens.
 MIN_SHARED = 8
+# A tree lies beside the longest of its kind if it has at least this share of its tokens: attention's cost grows with
+# the square of what trees are filled up to.
+LIKE_SIZE = 0.75
 
 Memory = tuple[tuple[torch.Tensor, torch.Tensor], ...]
+
+
+@dataclass(frozen=True)
+class Trees:
+    """Trees of like size in a packed batch.
+
+    Attributes:
+        places: [trees, longest]; where each tree's tokens stand, filled up with the place of its first one.
+        mask: [trees, longest, longest]; which token (second index) a token of the tree attends to. Where a tree is
+            filled up, a token attends to itself.
+    """
+
+    places: torch.Tensor
+    mask: torch.Tensor
 
 
 @dataclass(frozen=True)
@@ -30,10 +47,9 @@ class Packed:
         position_ids: [1, tokens]; the place of each token in its own row.
         ends: [rows]; where each row's last token stands.
         prefix: number of tokens at the beginning that all others attend to.
-        trees: [trees, longest]; for each tree the places of its tokens, filled up with the place of its first one.
-        mask: [trees, longest, longest]; which token (second index) a token of the tree attends to. Where a tree is
-            filled up, a token attends to itself.
-        slots: [tokens - prefix]; where each token behind the prefix stands in ``trees``, read row by row.
+        trees: what stands behind the prefix, the largest trees first.
+        slots: [tokens - prefix]; where each token behind the prefix stands in ``trees``, read one after the other, row
+            by row.
         unshared: tokens of the rows, had nothing been shared.
         longest: tokens of the longest row.
         memory: keys and values, [1, heads, length, size] of each layer, of tokens that all rows begin with and that
@@ -45,8 +61,7 @@ class Packed:
     position_ids: torch.Tensor
     ends: torch.Tensor
     prefix: int
-    trees: torch.Tensor
-    mask: torch.Tensor
+    trees: tuple[Trees, ...]
     slots: torch.Tensor
     unshared: int
     longest: int
@@ -60,12 +75,16 @@ class Packed:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Packed:
         """The batch with its tensors on a device."""
-        moved: dict[str, Any] = {
-            name: value.to(device, non_blocking=non_blocking)
-            for name, value in vars(self).items()
-            if isinstance(value, torch.Tensor)
-        }
-        return replace(self, **moved)
+
+        def moved(holder: Packed | Trees) -> dict[str, Any]:
+            return {
+                name: value.to(device, non_blocking=non_blocking)
+                for name, value in vars(holder).items()
+                if isinstance(value, torch.Tensor)
+            }
+
+        trees = tuple(replace(like, **moved(like)) for like in self.trees)
+        return replace(self, trees=trees, **moved(self))
 
     def model_inputs(self) -> dict[str, Any]:
         """What a backbone is called with. The attention mask is a dummy: four dimensions tell transformers to build
@@ -202,29 +221,48 @@ def pack(rows: Sequence[Sequence[int]], skip: int = 0, memory: Memory | None = N
             ends[row] = ending[leaf]
         spans.append((start, len(tokens)))
         masks.append(_tree_mask(nodes))
-    longest = max(end - start for start, end in spans)
-    trees = np.empty((len(spans), longest), dtype=np.int64)
-    mask = np.zeros((len(spans), longest, longest), dtype=bool)
-    mask[:, np.arange(longest), np.arange(longest)] = True
-    slots = []
-    for place, ((start, end), own) in enumerate(zip(spans, masks, strict=True)):
-        size = end - start
-        trees[place] = start
-        trees[place, :size] = np.arange(start, end)
-        mask[place, :size, :size] = own
-        slots.append(np.arange(size) + place * longest)
+    trees, slots = _by_size(spans, masks)
     return Packed(
         input_ids=torch.tensor([tokens]),
         position_ids=torch.tensor([positions]),
         ends=torch.tensor(ends),
         prefix=prefix - skip,
-        trees=torch.from_numpy(trees),
-        mask=torch.from_numpy(mask),
-        slots=torch.from_numpy(np.concatenate(slots)),
+        trees=trees,
+        slots=slots,
         unshared=sum(map(len, rows)),
         longest=max(map(len, rows)),
         memory=memory,
     )
+
+
+def _by_size(spans: Sequence[tuple[int, int]], masks: Sequence[np.ndarray]) -> tuple[tuple[Trees, ...], torch.Tensor]:
+    """The trees in groups of like size, and where each of their tokens stands in them.
+
+    Args:
+        spans: first place and the one behind the last of each tree; they follow each other.
+        masks: which token of a tree attends to which, [size, size].
+    """
+    sizes = [end - start for start, end in spans]
+    groups: list[list[int]] = []
+    for tree in sorted(range(len(spans)), key=lambda tree: -sizes[tree]):
+        if not groups or sizes[tree] < LIKE_SIZE * sizes[groups[-1][0]]:
+            groups.append([])
+        groups[-1].append(tree)
+    made, slots = [], np.empty(sum(sizes), dtype=np.int64)
+    behind, offset = spans[0][0] if spans else 0, 0
+    for group in groups:
+        longest = sizes[group[0]]
+        places = np.empty((len(group), longest), dtype=np.int64)
+        mask = np.broadcast_to(np.eye(longest, dtype=bool), (len(group), longest, longest)).copy()
+        for row, tree in enumerate(group):
+            (start, end), size = spans[tree], sizes[tree]
+            places[row] = start
+            places[row, :size] = np.arange(start, end)
+            mask[row, :size, :size] = masks[tree]
+            slots[start - behind : end - behind] = offset + row * longest + np.arange(size)
+        offset += places.size
+        made.append(Trees(torch.from_numpy(places), torch.from_numpy(mask)))
+    return tuple(made), torch.from_numpy(slots)
 
 
 def _tree_mask(nodes: Sequence[_Node]) -> np.ndarray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import numpy as np
 import pytest
 import torch
 
@@ -27,17 +26,29 @@ def test_a_batch_is_laid_out_as_worked_out_by_hand() -> None:
     assert packed.position_ids.tolist() == [[0, 1, 2, 3, 4, 4, 5, 2]]
     assert packed.ends.tolist() == [6, 7, 4]
     assert packed.prefix == 2
-    assert packed.trees.tolist() == [[2, 3, 4, 5, 6], [7, 7, 7, 7, 7]]
-    assert packed.mask[0].int().tolist() == [
+    larger, smaller = packed.trees
+    assert (larger.places.tolist(), smaller.places.tolist()) == ([[2, 3, 4, 5, 6]], [[7]])
+    assert larger.mask[0].int().tolist() == [
         [1, 0, 0, 0, 0],
         [1, 1, 0, 0, 0],
         [1, 1, 1, 0, 0],
         [1, 1, 0, 1, 0],  # the 5 of B does not see the 4 of A
         [1, 1, 0, 1, 1],
     ]
-    assert packed.mask[1].int().tolist() == np.eye(5, dtype=int).tolist()
+    assert smaller.mask.tolist() == [[[True]]]
     assert packed.slots.tolist() == [0, 1, 2, 3, 4, 5]
     assert (packed.tokens, packed.unshared, packed.longest) == (8, 14, 6)
+
+
+@pytest.mark.usefixtures("short")
+def test_trees_of_like_size_are_filled_up_to_the_longest_of_them() -> None:
+    packed = pack([[1, 2, 3], [4, 5], [6, 7, 8, 9]])
+    larger, smaller = packed.trees
+    assert packed.input_ids.tolist() == [[1, 2, 3, 4, 5, 6, 7, 8, 9]]
+    assert larger.places.tolist() == [[5, 6, 7, 8], [0, 1, 2, 0]]  # 3 tokens are three quarters of 4
+    assert smaller.places.tolist() == [[3, 4]]  # 2 are less
+    assert larger.mask[1].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1]]
+    assert packed.slots.tolist() == [4, 5, 6, 8, 9, 0, 1, 2, 3]
 
 
 @pytest.mark.usefixtures("short")
@@ -54,9 +65,13 @@ def what_ends_see(packed: Packed) -> list[list[int]]:
     tokens, places = packed.input_ids[0].tolist(), packed.position_ids[0].tolist()
     seen = []
     for end in packed.ends.tolist():
-        slot = packed.slots[end - packed.prefix].item()
-        tree, token = divmod(int(slot), packed.trees.shape[1])
-        inside = {packed.trees[tree, other].item() for other in packed.mask[tree, token].nonzero()[:, 0].tolist()}
+        slot = int(packed.slots[end - packed.prefix])
+        for like in packed.trees:
+            if slot < like.places.numel():
+                break
+            slot -= like.places.numel()
+        tree, token = divmod(slot, like.places.shape[1])
+        inside = {like.places[tree, other].item() for other in like.mask[tree, token].nonzero()[:, 0].tolist()}
         chain = sorted([*range(packed.prefix), *inside], key=lambda place: places[int(place)])
         assert [places[int(place)] for place in chain] == list(range(len(chain)))
         seen.append([tokens[int(place)] for place in chain])
@@ -107,4 +122,5 @@ def test_a_plan_does_not_follow_from_the_order_of_the_rows() -> None:
 
 def test_a_batch_moves_to_a_device_whole() -> None:
     moved = pack([A, B]).to("meta")
-    assert {value.device.type for value in vars(moved).values() if isinstance(value, torch.Tensor)} == {"meta"}
+    tensors = [*vars(moved).values(), *(tensor for like in moved.trees for tensor in vars(like).values())]
+    assert {value.device.type for value in tensors if isinstance(value, torch.Tensor)} == {"meta"}
