@@ -129,6 +129,10 @@ class Forest:
         common = min(self.shared[1:], default=0)
         return common if common - self.skip >= MIN_SHARED else self.skip
 
+    def runs(self) -> list[list[int]]:
+        """Row numbers of each tree, neighbours sharing most."""
+        return [self.order[low:high] for low, high in self._cut(0, len(self.order), self.prefix)]
+
     def batches(self, token_budget: int) -> list[list[int]]:
         """Row numbers in batches of about ``token_budget`` tokens behind the prefix (a longer row goes alone).
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -51,18 +52,30 @@ class LengthBlockSampler(Sampler[int]):
     """Rows in shuffled order, of similar length within an update, the longest update of all first.
 
     Every epoch is shuffled anew; blocks of ``BLOCK`` updates are sorted by length and cut into updates, and the updates
-    are shuffled. Order follows from (seed, epoch, lengths, batch_size) alone: neither the number of processes nor
-    how a batch is cut nor a restart changes it. The longest comes first, so that a batch that does not fit in
+    are shuffled. Order follows from (seed, epoch, lengths, batch_size, alike) alone: neither the number of processes
+    nor how a batch is cut nor a restart changes it. The longest comes first, so that a batch that does not fit in
     memory fails in the first minute.
 
     Args:
         batch_size: records an update, over all processes.
+        alike: runs of rows that share something, most with their neighbours; rows that stand in none go alone.
+        together: how many rows of a run go into one update. Where a run is cut changes from epoch to epoch.
     """
 
-    def __init__(self, lengths: Sequence[int], batch_size: int, seed: int) -> None:
+    def __init__(
+        self,
+        lengths: Sequence[int],
+        batch_size: int,
+        seed: int,
+        alike: Sequence[Sequence[int]] = (),
+        together: int = 1,
+    ) -> None:
         self.lengths = list(lengths)
         self.batch_size = batch_size
         self.seed = seed
+        alone = set(range(len(self.lengths))).difference(*alike)
+        self.runs = [*alike, *([row] for row in sorted(alone))]
+        self.together = together
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -74,12 +87,19 @@ class LengthBlockSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
-        order: list[int] = torch.randperm(len(self.lengths), generator=generator).tolist()
-        updates: list[list[int]] = []
-        span = BLOCK * self.batch_size
-        for start in range(0, len(order), span):
-            block = sorted(order[start : start + span], key=lambda row: -self.lengths[row])
-            updates += [block[cut : cut + self.batch_size] for cut in range(0, len(block), self.batch_size)]
+        pieces = self._pieces(generator)
+        order: list[int] = torch.randperm(len(pieces), generator=generator).tolist()
+        rows: list[int] = []
+        block: list[list[int]] = []
+        held = 0
+        for place in order:
+            block.append(pieces[place])
+            held += len(pieces[place])
+            if held >= BLOCK * self.batch_size or place == order[-1]:
+                block.sort(key=lambda piece: -max(self.lengths[row] for row in piece))
+                rows += [row for piece in block for row in piece]
+                block, held = [], 0
+        updates = [rows[cut : cut + self.batch_size] for cut in range(0, len(rows), self.batch_size)]
         # An update that is not full can only come last, or the ones after it would be cut elsewhere.
         short = [updates.pop()] if len(updates[-1]) < self.batch_size and len(updates) > 1 else []
         shuffled = [updates[place] for place in torch.randperm(len(updates), generator=generator).tolist()]
@@ -87,3 +107,12 @@ class LengthBlockSampler(Sampler[int]):
         shuffled.insert(0, shuffled.pop(longest))
         for update in shuffled + short:
             yield from update
+
+    def _pieces(self, generator: torch.Generator) -> list[list[int]]:
+        """Rows that go into one update together: each run cut after every ``together`` rows, from a drawn place on."""
+        pieces: list[list[int]] = []
+        for run in self.runs:
+            first = int(torch.randint(self.together, (1,), generator=generator)) if self.together > 1 else 0
+            cuts = [0, *range(first or self.together, len(run), self.together), len(run)]
+            pieces += [list(run[low:high]) for low, high in pairwise(cuts)]
+        return pieces

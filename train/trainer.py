@@ -16,6 +16,7 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 from transformers.trainer_utils import EvalPrediction
 
 from models.judge import Judge
+from models.packing import Forest
 from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error
 from train.batching import Collator, EncodedDataset, LengthBlockSampler
 from train.callbacks import Throughput
@@ -29,6 +30,8 @@ class JudgeTrainer(Trainer):
         batch_size: records an update over all processes; the order of records follows from it.
         class_weights: weight of a record by its label, averaging 1 over the training records.
         label_smoothing: in training only; validation loss is neither smoothed nor weighted.
+        together: records that begin alike (same goal, same step) laid into one update, where the judge computes what
+            they share once; 1 leaves the order to chance.
     """
 
     # The loss below is already divided by the records of the whole update, so that Trainer must not divide it again.
@@ -44,6 +47,7 @@ class JudgeTrainer(Trainer):
         class_weights: tuple[float, float] = (1.0, 1.0),
         label_smoothing: float = 0.0,
         callbacks: list[TrainerCallback] | None = None,
+        together: int = 1,
     ) -> None:
         super().__init__(
             model=judge.model,
@@ -62,6 +66,7 @@ class JudgeTrainer(Trainer):
         self.model_accepts_loss_kwargs = True
         self.judge = judge
         self.batch_size = batch_size
+        self.together = together
         self.class_weights = torch.tensor(class_weights)
         self.label_smoothing = label_smoothing
 
@@ -100,7 +105,9 @@ class JudgeTrainer(Trainer):
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Sampler[int]:
         dataset = train_dataset or self.train_dataset
-        return LengthBlockSampler(dataset.lengths, self.batch_size, self.args.seed)
+        rows = [encoded["input_ids"] for encoded in dataset.encoded]
+        alike = Forest(rows).runs() if self.together > 1 and self.judge.packs else []
+        return LengthBlockSampler(dataset.lengths, self.batch_size, self.args.seed, alike, self.together)
 
     def _get_eval_sampler(self, eval_dataset: Any) -> Sampler[int]:
         """Longest first, so that little is padding; `validation_metrics` and `margins_of` go by row numbers."""

@@ -60,6 +60,11 @@ def test_tokens_held_elsewhere_are_left_out_and_still_counted_as_places() -> Non
     assert packed.ends.tolist() == [2, 4]
 
 
+@pytest.mark.usefixtures("short")
+def test_runs_are_the_rows_of_each_tree_in_the_order_of_their_tokens() -> None:
+    assert Forest([B, C, A, [9, 9, 1, 1, 4, 7]]).runs() == [[2, 3, 0], [1]]
+
+
 def what_ends_see(packed: Packed) -> list[list[int]]:
     """The tokens that each row's last token attends to, in the order of their places."""
     tokens, places = packed.input_ids[0].tolist(), packed.position_ids[0].tolist()

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -163,3 +164,21 @@ def test_every_epoch_sees_each_row_once_in_updates_of_similar_length_with_the_lo
     again = LengthBlockSampler(lengths, 8, seed=3)
     assert list(again) == orders[0]
     assert list(LengthBlockSampler(lengths, 8, seed=4)) != orders[0]
+
+
+def test_rows_that_share_go_together_in_pieces_that_change_with_the_epoch() -> None:
+    lengths = [50 + row % 7 for row in range(240)]
+    runs = [list(range(low, low + 12)) for low in range(0, 120, 12)]  # the other half of the rows shares nothing
+    sampler = LengthBlockSampler(lengths, 8, seed=0, alike=runs, together=4)
+    neighbours = []
+    for epoch in range(2):
+        sampler.set_epoch(epoch)
+        order = list(sampler)
+        assert sorted(order) == list(range(240))
+        pairs = {(a, b) for a, b in pairwise(order) if b == a + 1 and b < 120 and b % 12}
+        # Ten runs of 12 rows, each cut in three or four pieces, leave 8 or 9 pairs a run; an update's end cuts some.
+        assert 60 <= len(pairs) <= 98
+        neighbours.append(pairs)
+    assert neighbours[0] != neighbours[1]
+    sampler.set_epoch(0)
+    assert list(sampler) == list(LengthBlockSampler(lengths, 8, 0, runs, 4)) != list(LengthBlockSampler(lengths, 8, 0))
