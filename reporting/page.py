@@ -167,6 +167,16 @@ def facts(pairs: Sequence[tuple[str, Content]]) -> Markup:
     return tag("dl", *shown, class_="facts")
 
 
+def listed(values: Mapping[str, Any]) -> str:
+    """Names with their values in one line, such as versions; those without one are left out."""
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
+
+
+def digest(text: str | None) -> Markup | None:
+    """The beginning of a digest (a pointer over it shows the whole), or another name of exact files."""
+    return None if text is None else tag("code", text[:16] if len(text) == 64 else text, title=text)
+
+
 def figure(title: str, chart: Content, caption: Content = "", numbers: Content = None) -> Markup:
     """A chart with its title, a caption, and its numbers as a table to open."""
     opened = tag("details", tag("summary", "The numbers"), numbers) if numbers is not None else None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from recipes.reading import counted
-from reporting.markup import Content, Markup, count, joined, tag
-from reporting.page import Section, facts
+from reporting.markup import Content, count, joined
+from reporting.page import Section, digest, facts, listed
 
 
 def facts_section(results: Mapping[str, Any]) -> Section:
@@ -17,15 +17,15 @@ def facts_section(results: Mapping[str, Any]) -> Section:
         ("Judgment", f"{results['judgment']}, template {results['template']}"),
         ("Method", subject["method"] + (f", {subject['head']} head" if subject.get("head") else "")),
         *_origin(subject),
-        ("Data", joined([results["data"]["reference"], " ", _digest(results["data"]["fingerprint"])])),
+        ("Data", joined([results["data"]["reference"], " ", digest(results["data"]["fingerprint"])])),
         ("Records", f"{count(results['n'])}, {count(results['yes'])} yes, in {counted(results['groups'], 'group')}"),
         ("Too long", f"{count(results['refused']['count'])} left out, {count(results['shortened'])} shortened"),
         *_decision(results),
         ("Solved examples", f"{shots['asked']} in each prompt" if shots["asked"] else "none"),
         ("Tokens", f"{count(tokens['total'])}; {tokens['mean']:,.0f} a record, at most {count(tokens['max'])}"),
         ("Judged last", _effort(results["cost"])),
-        ("Settings", _listed(results["settings"])),
-        ("Versions", _listed(results["versions"])),
+        ("Settings", listed(results["settings"])),
+        ("Versions", listed(results["versions"])),
     ]
     lead = "What fixes the result. Fingerprints are of the records and files themselves, whatever their names."
     return Section("facts", "What was examined", facts(pairs), lead)
@@ -54,9 +54,9 @@ def _origin(subject: Mapping[str, Any]) -> list[tuple[str, Content]]:
     return [
         ("Base", f"{base} at {revision}" if revision else base),
         ("Trained in", " over ".join(how)),
-        ("Judge's files", _digest(subject.get("judge"))),
-        ("Base's files", _digest(subject.get("base"))),
-        ("Weights", _digest(subject.get("weights"))),
+        ("Judge's files", digest(subject.get("judge"))),
+        ("Base's files", digest(subject.get("base"))),
+        ("Weights", digest(subject.get("weights"))),
     ]
 
 
@@ -64,12 +64,3 @@ def _effort(cost: Mapping[str, Any]) -> str:
     """What the last run did that judged anything; one that had been stopped has judged the others."""
     where = f"{cost['device']}, processes: {cost['processes']}, threads of each: {cost['threads']}"
     return f"{counted(cost['records'], 'record')} in {cost['seconds']:,.1f} s on {where}"
-
-
-def _listed(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)
-
-
-def _digest(text: str | None) -> Markup | None:
-    """The beginning of a digest (a pointer over it shows the whole), or another name of exact files."""
-    return None if text is None else tag("code", text[:16] if len(text) == 64 else text, title=text)
