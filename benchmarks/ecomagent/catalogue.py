@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ecomagent.records import product_record
+from benchmarks.amazon_reviews.records import product_record
 
 REVIEWS_SHOWN = 20
 COUNTS_REMEMBERED = 65_536
@@ -42,7 +42,7 @@ class Product:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Product:
-        """From a record of `benchmarks.ecomagent.records.product_record`."""
+        """From a record of `benchmarks.amazon_reviews.records.product_record`."""
         return cls(
             id=record["parent_asin"],
             title=record["title"],
@@ -214,15 +214,6 @@ class Catalogue:
             connection.execute("PRAGMA query_only = ON")
             self._threads.connection = connection
         return connection
-
-
-def open_catalogue(reference: str | Path) -> Catalogue:
-    """A catalogue by its path, or the shipped shop by the word "sample" (built in the cache folder on first use)."""
-    if str(reference) == "sample":
-        from benchmarks.ecomagent.sample.build import sample_catalogue
-
-        return Catalogue(sample_catalogue())
-    return Catalogue(reference)
 
 
 def _review(row: tuple[Any, ...]) -> Review:

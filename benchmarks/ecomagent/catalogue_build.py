@@ -25,16 +25,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from benchmarks.ecomagent.catalogue_draft import Draft
-from benchmarks.ecomagent.catalogue_sources import Line, Place, lines
-from benchmarks.ecomagent.records import (
-    IMPLICIT_FIELDS,
+from benchmarks.amazon_reviews.files import Line, Place, lines
+from benchmarks.amazon_reviews.records import (
     UselessLine,
     product_record,
     read_line,
     review_record,
     sound,
 )
+from benchmarks.ecomagent.catalogue_draft import Draft
+from benchmarks.ecomagent.fields import HINTABLE
 
 FORMAT = 1
 BATCH = 5000
@@ -248,7 +248,7 @@ def _product_row(raw: dict[str, Any]) -> Row:
         record["average_rating"],
         record["rating_number"],
         len(details),
-        sum(1 for name, value in details.items() if name in IMPLICIT_FIELDS and value),
+        sum(1 for name, value in details.items() if name in HINTABLE and value),
         int(bool(record["features"])),
         int(bool(record["description"])),
         int(record["price"] is not None),

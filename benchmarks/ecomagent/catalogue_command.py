@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.amazon_reviews.files import metadata_files, review_files
 from benchmarks.ecomagent.catalogue_build import Plan, build
-from benchmarks.ecomagent.catalogue_sources import metadata_files, review_files
 from benchmarks.ecomagent.sample.build import build_sample
 
 DESCRIPTION = """Build the catalogue of a shop: one SQLite file with full-text indexes.

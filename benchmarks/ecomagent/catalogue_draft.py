@@ -12,7 +12,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ecomagent.catalogue_sources import Line, Place
+from benchmarks.amazon_reviews.files import Line, Place
 
 SET_ASIDE_KEPT = 1000
 SCHEMA = (

@@ -1,96 +1,40 @@
-"""The names of attributes: which details of a product tasks may ask for, and under which names catalogues keep them.
+"""The attributes that tasks may ask for: ``attributes.csv``, and the names under which catalogues keep them.
 
-Lists and names are those of EComAgentBench's construction (facts of its format).
+A line of the table is an attribute by its canonical name, with
+
+- ``other_name``: how some catalogues call it;
+- ``hidden_source``: which hidden source may tell it (persona or clarification); where there is none, the query must;
+- ``profile_key``: how a shopper's profile calls it;
+- ``hintable``: whether a query may hide its value behind a clue;
+- ``options``: whether its text lists several values, of which a task asks for one;
+- ``excludable``: whether a task may exclude values of it.
+
+Names and marks are those of EComAgentBench's construction (facts of its format).
 """
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from benchmarks.ecomagent.wording import key_form
 
-CANONICAL = (
-    "Brand",
-    "Color",
-    "Material",
-    "Style",
-    "Size",
-    "Special Feature",
-    "Number of Items",
-    "Age Range (Description)",
-    "Item Form",
-    "Hair Type",
-    "Skin Type",
-    "Scent",
-    "Finish Type",
-    "Product Benefits",
-    "Material Feature",
-    "Form Factor",
-    "Connectivity Technology",
-    "Connector Type",
-    "Compatible Phone Models",
-    "Compatible Devices",
-    "Screen Size",
-    "Pattern",
-    "Mounting Type",
-    "Shell Type",
-    "Operating System",
-    "RAM",
-    "Hard Drive",
-    "Processor",
-    "Graphics Coprocessor",
-    "Wireless Type",
-    "Computer Memory Type",
-    "Memory Storage Capacity",
-    "Hardware Platform",
-    "Lens Type",
-    "Video Capture Resolution",
-    "Water Resistance Level",
-    "Power Source",
-    "Recommended Uses For Product",
-    "Ink Color",
-    "Shape",
-    "Sheet Size",
-    "Closure",
-    "Point Type",
-)
-ALIASES = {
-    "Special features": "Special Feature",
-    "Material Type": "Material",
-    "Standing screen display size": "Screen Size",
-    "Connectivity technologies": "Connectivity Technology",
-    "Number Of Items": "Number of Items",
-    "OS": "Operating System",
-    "Ram Memory Installed Size": "RAM",
-    "Wireless Communication Technology": "Wireless Type",
-    "Processor Brand": "Processor",
-}
-PERSONA_KEYS = {
-    "Brand": "brand_preference",
-    "Color": "color_preference",
-    "Material": "material_need",
-    "Style": "style_preference",
-    "Size": "size_preference",
-    "Skin Type": "skin_type",
-    "Hair Type": "hair_type",
-    "Item Form": "form_preference",
-    "Scent": "scent_preference",
-    "Finish Type": "finish_preference",
-    "Form Factor": "form_factor_preference",
-    "Shell Type": "case_type_preference",
-    "Compatible Devices": "device_compatibility",
-    "Compatible Phone Models": "phone_model_compatibility",
-    "Operating System": "os_preference",
-    "RAM": "ram_requirement",
-    "Hard Drive": "storage_preference",
-    "Processor": "processor_preference",
-    "Wireless Type": "wireless_preference",
-    "Memory Storage Capacity": "storage_capacity_preference",
-    "Lens Type": "lens_preference",
-    "Water Resistance Level": "water_resistance_need",
-    "Power Source": "power_source_preference",
-    "price": "budget",
-}
+with Path(__file__).with_name("attributes.csv").open(encoding="utf-8", newline="") as _file:
+    _TABLE = {line["attribute"]: line for line in csv.DictReader(_file)}
+
+
+def _marked(column: str, value: str = "yes") -> tuple[str, ...]:
+    """The attributes that have a value in a column, in the order of the table."""
+    return tuple(name for name, line in _TABLE.items() if line[column] == value)
+
+
+CANONICAL = tuple(_TABLE)
+ALIASES = {line["other_name"]: name for name, line in _TABLE.items() if line["other_name"]}
+PERSONA, CLARIFICATION = _marked("hidden_source", "persona"), _marked("hidden_source", "clarification")
+PERSONA_KEYS = {name: line["profile_key"] for name, line in _TABLE.items() if line["profile_key"]} | {"price": "budget"}
+HINTABLE, MULTI_OPTION, EXCLUDABLE = (frozenset(_marked(name)) for name in ("hintable", "options", "excludable"))
+NUMERIC = ("average_rating", "rating_number", "price")
 AVOID_KEY = "avoid_preferences"
 
 _FORMS = {key_form(name): name for name in CANONICAL} | {key_form(alias): name for alias, name in ALIASES.items()}

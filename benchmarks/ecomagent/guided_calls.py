@@ -10,6 +10,7 @@ from benchmarks.ecomagent.formats import FormatName, Schemas
 from benchmarks.ecomagent.tools.base import MOST_IDS
 
 LONGEST_THOUGHT = 240  # characters
+THOUGHT_SHARE = 2  # a turn's tokens for one character of thought: some tokens are no longer than a digit
 LONGEST_TEXT, LONGEST_ID = 160, 20  # of a text that names no limit itself, and of one in a list
 LONGEST = {"code": 600, "product_id": LONGEST_ID}
 # As json.dumps and the chat templates write JSON, so that history is read as it was written.
@@ -18,15 +19,18 @@ Marker = Callable[[str], str]
 """A marker as the grammar writes it: quoted, or as the special token that it is."""
 
 
-def call_grammar(form: FormatName, schemas: Schemas, marker: Marker) -> str:
-    """The grammar of a turn in a format. Raises ValueError for the one that is no JSON."""
+def call_grammar(form: FormatName, schemas: Schemas, marker: Marker, tokens: int) -> str:
+    """The grammar of a turn in a format, whose thought leaves room for a call in a turn of ``tokens`` tokens.
+
+    Raises ValueError for the format that is no JSON.
+    """
     if form == "qwen_xml":
         raise ValueError(
             "calls in tags of their own cannot be guided; give --tool_format hermes, or leave --guided out"
         )
     key = "parameters" if form == "llama3" else "arguments"
     call = f"%json {json.dumps({'anyOf': [_call(schema, key) for schema in schemas], 'x-guidance': _SPACING})}"
-    thought = f"/[^{{}}<>\\[\\]]{{0,{LONGEST_THOUGHT}}}/"
+    thought = f"/[^{{}}<>\\[\\]]{{0,{min(LONGEST_THOUGHT, tokens // THOUGHT_SHARE)}}}/"
     turns = {
         "plain": "thought call",
         "hermes": f'thought {marker("<tool_call>")} "\\n" call "\\n" {marker("</tool_call>")}',

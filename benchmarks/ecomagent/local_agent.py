@@ -156,7 +156,10 @@ class LocalAgent:
         guides = Guides(self.tokenizer, vocabulary, self.generator.ends)
         special = {str(token): number for number, token in self.tokenizer.added_tokens_decoder.items() if token.special}
         grammar = call_grammar(
-            self.form.name, self.schemas, lambda mark: f"<[{special[mark]}]>" if mark in special else json.dumps(mark)
+            self.form.name,
+            self.schemas,
+            lambda mark: f"<[{special[mark]}]>" if mark in special else json.dumps(mark),
+            self.sampling.max_tokens,
         )
         return lambda: guides.guide(grammar)
 

@@ -21,7 +21,7 @@ from benchmarks.ecomagent.build.phrases import clues, keywords, name_of
 from benchmarks.ecomagent.build.plan import Faults, Plan, Words, Written, compile_plan
 from benchmarks.ecomagent.build.template import DEFAULT_RESPONSE
 from benchmarks.ecomagent.catalogue import Catalogue, Product
-from benchmarks.ecomagent.records import IMPLICIT_FIELDS
+from benchmarks.ecomagent.fields import HINTABLE
 from benchmarks.ecomagent.tasks import RubricItem, Task
 from benchmarks.ecomagent.wording import find, key_form
 
@@ -159,7 +159,7 @@ class Assembler:
 
 def hintable(feature: Feature, kind: Kind) -> bool:
     """Whether a query that names the kind of product can hide the feature's value behind a clue."""
-    if feature.type != "attribute_match" or feature.name not in IMPLICIT_FIELDS:
+    if feature.type != "attribute_match" or feature.name not in HINTABLE:
         return False
     return bool(clues(feature.name, feature.expected)) and not any(find(kind.name, feature.expected))
 

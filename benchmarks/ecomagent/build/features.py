@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from benchmarks.ecomagent.build.intents import MULTI_OPTION, Intent
+from benchmarks.ecomagent.build.intents import Intent
 from benchmarks.ecomagent.catalogue import Product
-from benchmarks.ecomagent.fields import CANONICAL, named
+from benchmarks.ecomagent.fields import CANONICAL, MULTI_OPTION, named
 from benchmarks.ecomagent.grading.attributes import attribute_match
 from benchmarks.ecomagent.tasks import ItemType
 from benchmarks.ecomagent.wording import UNITS, forms

@@ -7,51 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_PERSONA = (
-    "Brand",
-    "Color",
-    "Material",
-    "Style",
-    "Size",
-    "Skin Type",
-    "Hair Type",
-    "Item Form",
-    "Scent",
-    "Form Factor",
-    "Shell Type",
-    "Compatible Devices",
-    "Compatible Phone Models",
-    "Operating System",
-    "RAM",
-    "Hard Drive",
-    "Processor",
-    "Wireless Type",
-    "Memory Storage Capacity",
-    "Lens Type",
-    "Water Resistance Level",
-    "Power Source",
-)
-_CLARIFICATION = (
-    "Special Feature",
-    "Material Feature",
-    "Product Benefits",
-    "Finish Type",
-    "Recommended Uses For Product",
-    "Connectivity Technology",
-    "Connector Type",
-    "Pattern",
-    "Mounting Type",
-    "Screen Size",
-    "Graphics Coprocessor",
-    "Computer Memory Type",
-    "Hardware Platform",
-    "Video Capture Resolution",
-    "Ink Color",
-    "Shape",
-    "Closure",
-    "Point Type",
-)
-NUMERIC = ("average_rating", "rating_number", "price")
+from benchmarks.ecomagent.fields import CLARIFICATION, NUMERIC, PERSONA
+
 # In the intents that do not describe, form and scent are asked for rather than kept in a profile.
 _MOVED = ("Item Form", "Scent")
 
@@ -87,17 +44,17 @@ def _without(fields: tuple[str, ...], *gone: str) -> tuple[str, ...]:
     return tuple(field for field in fields if field not in gone)
 
 
-_DESCRIBED = (*_CLARIFICATION, *NUMERIC)
-_PLAIN_PERSONA = _without(_PERSONA, *_MOVED)
-_PLAIN_CLARIFICATION = (*_CLARIFICATION, *_MOVED)
+_DESCRIBED = (*CLARIFICATION, *NUMERIC)
+_PLAIN_PERSONA = _without(PERSONA, *_MOVED)
+_PLAIN_CLARIFICATION = (*CLARIFICATION, *_MOVED)
 _NARROW_PERSONA = _without(_PLAIN_PERSONA, "Compatible Phone Models")
 _NARROW_CLARIFICATION = _without(_PLAIN_CLARIFICATION, "Hardware Platform")
 
 INTENTS: dict[str, Intent] = {
     intent.name: intent
     for intent in (
-        Intent("product_search", details=8, implicit=2, persona=_PERSONA, clarification=_DESCRIBED),
-        Intent("knowledge_reasoning", details=8, implicit=3, told=True, persona=_PERSONA, clarification=_DESCRIBED),
+        Intent("product_search", details=8, implicit=2, persona=PERSONA, clarification=_DESCRIBED),
+        Intent("knowledge_reasoning", details=8, implicit=3, told=True, persona=PERSONA, clarification=_DESCRIBED),
         Intent(
             "rating_quality",
             details=8,
@@ -106,7 +63,7 @@ INTENTS: dict[str, Intent] = {
             persona=_PLAIN_PERSONA,
             clarification=(*_PLAIN_CLARIFICATION, "price"),
         ),
-        Intent("feature_combination", details=9, implicit=3, persona=_PERSONA, clarification=_DESCRIBED),
+        Intent("feature_combination", details=9, implicit=3, persona=PERSONA, clarification=_DESCRIBED),
         Intent(
             "negative_constraint",
             details=8,
@@ -119,7 +76,7 @@ INTENTS: dict[str, Intent] = {
             details=8,
             implicit=3,
             told=True,
-            persona=_PERSONA,
+            persona=PERSONA,
             # What it is for is the scenario, and so the query's to tell.
             clarification=_without(_DESCRIBED, "Recommended Uses For Product"),
         ),
@@ -142,59 +99,3 @@ INTENTS: dict[str, Intent] = {
         ),
     )
 }
-
-# Details of which one option of several is asked for.
-MULTI_OPTION = frozenset(
-    {
-        "Material",
-        "Color",
-        "Style",
-        "Item Form",
-        "Hair Type",
-        "Skin Type",
-        "Scent",
-        "Finish Type",
-        "Product Benefits",
-        "Material Feature",
-        "Form Factor",
-        "Connectivity Technology",
-        "Connector Type",
-        "Compatible Devices",
-        "Compatible Phone Models",
-        "Pattern",
-        "Ink Color",
-        "Recommended Uses For Product",
-        "Power Source",
-        "Wireless Type",
-        "Computer Memory Type",
-    }
-)
-# Details of which values can be excluded.
-NEGATABLE = frozenset(
-    {
-        "Brand",
-        "Color",
-        "Material",
-        "Style",
-        "Item Form",
-        "Hair Type",
-        "Skin Type",
-        "Scent",
-        "Finish Type",
-        "Product Benefits",
-        "Material Feature",
-        "Form Factor",
-        "Connectivity Technology",
-        "Connector Type",
-        "Pattern",
-        "Mounting Type",
-        "Shell Type",
-        "Operating System",
-        "Wireless Type",
-        "Power Source",
-        "Ink Color",
-        "Shape",
-        "Closure",
-        "Point Type",
-    }
-)

@@ -9,9 +9,8 @@ import random
 from collections.abc import Iterable, Sequence
 
 from benchmarks.ecomagent.build.features import Feature, is_clean
-from benchmarks.ecomagent.build.intents import MULTI_OPTION, NEGATABLE
 from benchmarks.ecomagent.catalogue import Product
-from benchmarks.ecomagent.fields import named
+from benchmarks.ecomagent.fields import EXCLUDABLE, MULTI_OPTION, named
 from benchmarks.ecomagent.grading.attributes import negative_attribute
 from benchmarks.ecomagent.tasks import RubricItem
 from benchmarks.ecomagent.wording import forms
@@ -30,7 +29,7 @@ def negate(
         others: products that the shopper might have bought instead.
     """
     alternatives = list(others)
-    order = [feature for feature in features if feature.name in NEGATABLE]
+    order = [feature for feature in features if feature.name in EXCLUDABLE]
     rng.shuffle(order)
     wanted = rng.randint(1, MOST_NEGATIVES)
     negated: dict[str, Feature] = {}

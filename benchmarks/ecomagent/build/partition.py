@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.ecomagent.build.features import Feature
-from benchmarks.ecomagent.build.intents import NUMERIC, Intent
+from benchmarks.ecomagent.build.intents import Intent
+from benchmarks.ecomagent.fields import NUMERIC
 from benchmarks.ecomagent.tasks import Source
 from benchmarks.ecomagent.wording import find
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from benchmarks.ecomagent.records import sound
+from benchmarks.amazon_reviews.records import sound
 from benchmarks.ecomagent.tools.base import BadCall, Mode, Script, Slot, Task, Tool, Visit
 from benchmarks.ecomagent.tools.closing import PYTHON_EXECUTE, RECOMMEND_PRODUCT
 from benchmarks.ecomagent.tools.products import FILTER_BY_ATTRIBUTE, GET_PRODUCT_DETAILS, GET_PRODUCT_REVIEW_STATS

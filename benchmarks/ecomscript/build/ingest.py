@@ -18,8 +18,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.ecomagent.catalogue_sources import Line, Place, lines, metadata_files, review_files
-from benchmarks.ecomagent.records import UselessLine, product_record, read_line, review_record
+from benchmarks.amazon_reviews.files import Line, Place, lines, metadata_files, review_files
+from benchmarks.amazon_reviews.records import UselessLine, product_record, read_line, review_record
 from benchmarks.ecomscript.build.config import ReviewsConfig
 from benchmarks.ecomscript.build.mining import PRODUCT_SCHEMA, REVIEW_SCHEMA
 from benchmarks.ecomscript.build.stages import REJECTS, Made, Reject, Stage, merge, read_notes, short_digest, write_part

@@ -10,16 +10,15 @@ import pytest
 from errands import LAMP_LINE
 
 from benchmarks.ecomagent.agents import AGENTS, ReferenceAgent
-from benchmarks.ecomagent.build.config import EcomAgentBuildConfig
-from benchmarks.ecomagent.build.run import build
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.grading.grade import grade_all
 from benchmarks.ecomagent.matching import Wishes, score
 from benchmarks.ecomagent.playing import Errand, deal, play
-from benchmarks.ecomagent.run import evaluate
+from benchmarks.ecomagent.run import evaluate, limited
 from benchmarks.ecomagent.sample.build import sample_catalogue
+from benchmarks.ecomagent.samples import TASKS
 from benchmarks.ecomagent.tasks import Task, read_tasks
 from benchmarks.ecomagent.tools import Mode, Toolbox
 from benchmarks.ecomagent.trajectory import calls, told
@@ -31,10 +30,9 @@ def catalogue() -> Catalogue:
 
 
 @pytest.fixture(scope="module")
-def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
-    out = tmp_path_factory.mktemp("built") / "tasks"
-    build(EcomAgentBuildConfig(tasks=1, out=str(out)))
-    return read_tasks(out / "tasks.jsonl")
+def tasks() -> list[Task]:
+    """One task of each intent."""
+    return limited(read_tasks(TASKS), 1)
 
 
 Record = dict[str, Any]

@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from tiny_shop import PRODUCTS, REVIEWS, shop, write_lines
 
+from benchmarks.amazon_reviews.files import metadata_files, review_files
 from benchmarks.ecomagent import catalogue_build
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.catalogue_build import Plan, build
 from benchmarks.ecomagent.catalogue_draft import Draft
-from benchmarks.ecomagent.catalogue_sources import metadata_files, review_files
 
 ROOT = Path(__file__).resolve().parents[3]
 

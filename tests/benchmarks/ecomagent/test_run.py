@@ -21,6 +21,7 @@ from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.evaluations import published
 from benchmarks.ecomagent.players import FoundPlayer
+from benchmarks.ecomagent.replay import main as replaying
 from benchmarks.ecomagent.replay import replay
 from benchmarks.ecomagent.replies import Reply, ToolCall
 from benchmarks.ecomagent.run import evaluate
@@ -109,6 +110,19 @@ def test_records_play_again_without_their_agent(config: EcomAgentConfig) -> None
     for record in lines(config.out):
         again = replay(record, tasks[record["id"]], Toolbox(catalogue, tasks[record["id"]]))
         assert again.record("oracle") == record
+
+
+def test_a_folder_plays_again_and_what_comes_out_otherwise_is_told(
+    config: EcomAgentConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate(config)
+    command = [str(config.out), "--tasks", config.tasks, "--catalogue", config.catalogue]
+    capsys.readouterr()
+    assert replaying(command) == 0 and "5 episodes, 5 came out the same" in capsys.readouterr().out
+    path = Path(str(config.out)) / "predictions.jsonl"
+    path.write_text(path.read_text().replace("turns_remaining", "turns_left"))  # as another shopper might answer
+    assert replaying(command) == 1 and "of the replay is another" in capsys.readouterr().out
+    assert replaying([str(config.out) + "-elsewhere"]) == 1 and "give the folder of one" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not REAL.is_file(), reason="real tasks are not shipped")

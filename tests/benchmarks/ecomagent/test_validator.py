@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import copy
+import gzip
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,18 +17,23 @@ from benchmarks.ecomagent import validator
 from benchmarks.ecomagent.build.config import EcomAgentBuildConfig
 from benchmarks.ecomagent.build.run import build
 from benchmarks.ecomagent.sample.build import sample_catalogue
+from benchmarks.ecomagent.samples import TASKS
+from benchmarks.ecomagent.tasks import INTENTS
 from benchmarks.ecomagent.validator import main, paid, validate
 
 Line = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def lines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Line]:
+def shipped() -> list[Line]:
+    """The tasks that come with the toolkit."""
+    return [json.loads(line) for line in gzip.decompress(TASKS.read_bytes()).splitlines()]
+
+
+@pytest.fixture(scope="module")
+def lines(shipped: list[Line]) -> dict[str, Line]:
     """One task of each intent."""
-    out = tmp_path_factory.mktemp("built") / "tasks"
-    build(EcomAgentBuildConfig(tasks=1, out=str(out)))
-    tasks = [json.loads(line) for line in (out / "tasks.jsonl").read_text(encoding="utf-8").splitlines()]
-    return {task["intent_category"]: task for task in tasks}
+    return {task["intent_category"]: task for task in shipped}
 
 
 def faults(tmp_path: Path, *tasks: Line) -> list[str]:
@@ -35,9 +42,15 @@ def faults(tmp_path: Path, *tasks: Line) -> list[str]:
     return validate(path, sample_catalogue())
 
 
-def test_what_is_built_is_valid(lines: dict[str, Line], tmp_path: Path) -> None:
-    assert len(lines) == 8
-    assert faults(tmp_path, *lines.values()) == []
+def test_every_shipped_task_is_valid(shipped: list[Line], tmp_path: Path) -> None:
+    assert Counter(task["intent_category"] for task in shipped) == dict.fromkeys(INTENTS, 25)
+    assert faults(tmp_path, *shipped) == []
+
+
+@pytest.mark.slow
+def test_the_shipped_tasks_are_those_that_are_built(tmp_path: Path) -> None:
+    build(EcomAgentBuildConfig(out=str(tmp_path / "built")))
+    assert (tmp_path / "built" / "tasks.jsonl").read_bytes() == gzip.decompress(TASKS.read_bytes())
 
 
 def test_it_shares_no_code_with_construction_and_grading() -> None:

@@ -1,4 +1,4 @@
-"""The files that a catalogue is built from, line by line, plain or gzip, from any place that was reached before."""
+"""Files of metadata and reviews, line by line, plain or gzip, from any place that was reached before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One line of Amazon Reviews 2023 as the catalogue keeps it: product metadata and reviews, cleaned, or refused.
+"""One line of Amazon Reviews 2023: product metadata and reviews, each field of one type, or refused.
 
 Only what makes a line useless refuses it (no id, no title, no rating). Whatever else real files hold is understood:
 details as an object or as its JSON text, prices as numbers or as "$1,299.00", lists or a single text, absent fields.
@@ -11,15 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-IMPLICIT_FIELDS = frozenset(
-    (
-        "Material", "Special Feature", "Style", "Skin Type", "Hair Type", "Item Form", "Product Benefits",
-        "Finish Type", "Material Feature", "Scent", "Form Factor", "Connectivity Technology", "Connector Type",
-        "Pattern", "Mounting Type", "Operating System", "RAM", "Hard Drive", "Processor", "Wireless Type", "Lens Type",
-        "Power Source", "Recommended Uses For Product", "Ink Color",
-    )
-)  # fmt: skip
-"""The details whose value a query may hide behind a clue (the published benchmark's list of 24)."""
 NUMBER = re.compile(r"\s*\$?\s*(\d[\d,]*(?:\.\d+)?)\s*")
 
 
@@ -39,7 +30,7 @@ def read_line(line: bytes) -> dict[str, Any]:
 
 
 def product_record(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a product that the shop knows, each of one type; what comes beside them (images, videos) goes.
+    """The fields of a product that we know, each of one type; what comes beside them (images, videos) goes.
 
     ``bought_together`` goes as well, as in the published catalogue.
     """
