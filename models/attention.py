@@ -42,7 +42,8 @@ def packed_attention(
     rule = _Rule(**{name: value for name, value in options.items() if name in _Rule.__dataclass_fields__})
     layer: Any = module.layer_idx
     if packed.keep is not None:
-        packed.keep.append((key, value))
+        read = packed.tokens - packed.filling
+        packed.keep.append((key[:, :, :read], value[:, :, :read]))
     # Tokens first; query heads that share a key head side by side.
     q = query[0].unflatten(0, (key.shape[1], -1)).permute(2, 0, 1, 3)
     k, v = key[0].transpose(0, 1), value[0].transpose(0, 1)
@@ -59,10 +60,11 @@ def packed_attention(
         parts.append(_attend(first_q, first_k, first_v, above, causal, places, rule))
         above = (torch.cat([above[0], first_k[0]]), torch.cat([above[1], first_v[0]]))
     behind = [
-        _attend(*qkv, above, like.mask, positions[like.places], rule)
-        for qkv, like in zip(laid_out, packed.trees, strict=True)
+        _attend(tree_q, tree_k, tree_v, above, like.mask, positions[like.places], rule)
+        for (tree_q, tree_k, tree_v), like in zip(laid_out, packed.trees, strict=True)
     ]
     parts.append(torch.cat(behind)[packed.slots])
+    parts.append(q.new_zeros(packed.filling, *q.shape[1:]))
     return torch.cat(parts).flatten(1, 2)[None], None
 
 
@@ -75,13 +77,14 @@ class _LaidOut(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, packed: Packed) -> tuple[torch.Tensor, ...]:
-        ctx.slots = packed.slots
+        ctx.slots, ctx.filling = packed.slots, packed.filling
         return (x[None, : packed.prefix], *(x[like.places] for like in packed.trees))
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None]:
         prefix, *trees = (gradient.flatten(0, 1) for gradient in gradients)
-        return torch.cat([prefix, torch.cat(trees)[ctx.slots]]), None
+        filling = prefix.new_zeros(ctx.filling, *prefix.shape[1:])
+        return torch.cat([prefix, torch.cat(trees)[ctx.slots], filling]), None
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ MIN_SHARED = 8
 # A tree lies beside the longest of its kind if it has at least this share of its tokens: attention's cost grows with
 # the square of what trees are filled up to.
 LIKE_SIZE = 0.75
+# A batch's tokens are made a multiple of these by filling: above 256 tokens, and up to there. For every new number of
+# rows oneDNN makes kernels and keeps them, which took gigabytes in runs of some hundred batches (docs/experiments.md).
+MULTIPLE, SMALL_MULTIPLE = 32, 8
 
 Memory = tuple[tuple[torch.Tensor, torch.Tensor], ...]
 
@@ -48,8 +51,9 @@ class Packed:
         ends: [rows]; where each row's last token stands.
         prefix: number of tokens at the beginning that all others attend to.
         trees: what stands behind the prefix, the largest trees first.
-        slots: [tokens - prefix]; where each token behind the prefix stands in ``trees``, read one after the other, row
-            by row.
+        slots: [tokens - prefix - filling]; where each token behind the prefix stands in ``trees``, read one after the
+            other, row by row.
+        filling: tokens at the end that no row has.
         unshared: tokens of the rows, had nothing been shared.
         longest: tokens of the longest row.
         memory: keys and values, [1, heads, length, size] of each layer, of tokens that all rows begin with and that
@@ -63,6 +67,7 @@ class Packed:
     prefix: int
     trees: tuple[Trees, ...]
     slots: torch.Tensor
+    filling: int
     unshared: int
     longest: int
     memory: Memory | None = None
@@ -70,7 +75,7 @@ class Packed:
 
     @property
     def tokens(self) -> int:
-        """Tokens to compute."""
+        """Tokens to compute, with the filling."""
         return self.input_ids.shape[1]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Packed:
@@ -226,13 +231,16 @@ def pack(rows: Sequence[Sequence[int]], skip: int = 0, memory: Memory | None = N
         spans.append((start, len(tokens)))
         masks.append(_tree_mask(nodes))
     trees, slots = _by_size(spans, masks)
+    multiple = MULTIPLE if len(tokens) > 256 else SMALL_MULTIPLE
+    filling = -len(tokens) % multiple
     return Packed(
-        input_ids=torch.tensor([tokens]),
-        position_ids=torch.tensor([positions]),
+        input_ids=torch.tensor([tokens + tokens[:1] * filling]),
+        position_ids=torch.tensor([positions + positions[:1] * filling]),
         ends=torch.tensor(ends),
         prefix=prefix - skip,
         trees=trees,
         slots=slots,
+        filling=filling,
         unshared=sum(map(len, rows)),
         longest=max(map(len, rows)),
         memory=memory,

@@ -63,6 +63,7 @@ class Throughput(TrainerCallback):
         if isinstance(batch, Packed):
             self.real += batch.unshared
             self.computed += batch.tokens
+            self.padding += batch.filling
         else:
             mask = batch["attention_mask"]
             real = int(mask.sum())

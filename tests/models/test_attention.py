@@ -66,7 +66,7 @@ def test_logits_and_gradients_are_those_of_each_row_alone(
     batch = packs.collate(encoded)
     assert isinstance(batch, Packed)
     assert batch.prefix >= 3
-    assert len(batch.trees) > 1 and batch.tokens < batch.unshared * 0.9
+    assert len(batch.trees) > 1 and batch.filling and batch.tokens < batch.unshared * 0.9
     assert sum(len(like.places) for like in batch.trees) < len(ROWS)  # some trees branch
     alone = torch.cat([plain.logits(plain.collate([row])) for row in encoded])
     together = packs.logits(batch)

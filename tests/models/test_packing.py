@@ -15,8 +15,9 @@ A, B, C = [9, 9, 1, 1, 4], [9, 9, 1, 1, 5, 6], [9, 9, 2]
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of two tokens are held once already."""
+    """Pieces of two tokens are held once already, and nothing is filled up."""
     monkeypatch.setattr(packing, "MIN_SHARED", 2)
+    monkeypatch.setattr(packing, "SMALL_MULTIPLE", 1)
 
 
 @pytest.mark.usefixtures("short")
@@ -60,6 +61,13 @@ def test_tokens_held_elsewhere_are_left_out_and_still_counted_as_places() -> Non
     assert packed.ends.tolist() == [2, 4]
 
 
+@pytest.mark.parametrize(("rows", "filling"), [([A, C], 0), ([A, B], 5), ([[*range(256)], [*range(300, 400)]], 28)])
+def test_a_batch_is_filled_up_to_a_round_number_of_tokens(rows: list[list[int]], filling: int) -> None:
+    packed = pack(rows)  # 8, 11 and 356 tokens: to multiples of 8, 8 and 32
+    assert packed.filling == filling
+    assert packed.tokens == packed.position_ids.shape[1] == len(packed.slots) + filling
+
+
 @pytest.mark.usefixtures("short")
 def test_runs_are_the_rows_of_each_tree_in_the_order_of_their_tokens() -> None:
     assert Forest([B, C, A, [9, 9, 1, 1, 4, 7]]).runs() == [[2, 3, 0], [1]]
@@ -98,7 +106,7 @@ def test_every_row_sees_itself_and_nothing_else(least: int, monkeypatch: pytest.
         rows = random_rows(chance)
         packed = pack(rows)
         assert what_ends_see(packed) == rows
-        assert packed.tokens <= packed.unshared == sum(map(len, rows))
+        assert packed.tokens - packed.filling <= packed.unshared == sum(map(len, rows))
 
 
 @pytest.mark.parametrize("budget", [1, 8, 30, 1000])
@@ -111,7 +119,8 @@ def test_batches_hold_every_row_once_within_the_budget(budget: int, monkeypatch:
         batches = forest.batches(budget)
         assert sorted(row for batch in batches for row in batch) == list(range(len(rows)))
         for batch in batches:
-            tokens = pack([rows[row] for row in batch], forest.prefix).tokens
+            packed = pack([rows[row] for row in batch], forest.prefix)
+            tokens = packed.tokens - packed.filling
             assert len(batch) == 1 or tokens < budget + packing.MIN_SHARED * len(batch)
 
 

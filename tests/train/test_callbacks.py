@@ -30,17 +30,17 @@ def test_a_line_tells_rates_padding_sharing_and_utilisation(clock: dict[str, flo
     watch.on_step_begin(*told)
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
     watch.watch({"attention_mask": mask}, rows=2)
-    # The ten tokens of the beginning stand once: 24 tokens read, 14 computed.
+    # The ten tokens of the beginning stand once: of 24 tokens 14 are computed, and 2 that fill up to a multiple of 8.
     watch.watch(pack([[*range(10), 1, 2], [*range(10), 3, 4]]), rows=2)
     clock["seconds"] = 4.0
     line: dict[str, Any] = {"loss": 0.5}
     watch.on_log(*told, logs=line)
     assert line["tokens_per_second"] == (6 + 24) / 4
     assert line["records_per_second"] == 1.0
-    assert line["padding_share"] == round(2 / (8 + 14), 4)
+    assert line["padding_share"] == round((2 + 2) / (8 + 16), 4)
     assert line["shared_share"] == round(1 - (6 + 14) / 30, 4)
-    # 2 * 3 * 5 operations a token forwards and as many for the weight's gradient, 22 tokens in 4 s, of 2,000 a second.
-    assert line["mfu"] == round(60 * 22 / 4 / 2000, 4)
+    # 2 * 3 * 5 operations a token forwards and as many for the weight's gradient, 24 tokens in 4 s, of 2,000 a second.
+    assert line["mfu"] == round(60 * 24 / 4 / 2000, 4)
     assert line["peak_memory_gib"] > 0
 
 
