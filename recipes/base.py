@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 from pydantic_core import PydanticCustomError
@@ -89,22 +90,32 @@ class Product(BaseModel):
     category: Text | None = Field(default=None, description="the shop's category")
     description: Text | None = Field(default=None, description="the product's description")
     price: Price = Field(default=None, description="a number from 0 up or a text such as '$12.99'")
+    intents: Annotated[tuple[Text, ...], BeforeValidator(none_is_empty)] = Field(
+        default=(), description="a list of texts, why people buy it (read by judges that were taught with them)"
+    )
 
-    def text(self) -> str:
-        """One line: title, category, price, features, description, as far as they are known."""
+    def text(self, intents: int = 0) -> str:
+        """One line: title, category, price, features, description and the first so many purchase intents, as far as
+        they are known."""
         price = f"{self.price:.2f}" if isinstance(self.price, float) else self.price
         aside = "; ".join(part for part in (self.category, price) if part)
         line = f"{self.title} ({aside})" if aside else self.title
         if self.features:
             line += " - " + "; ".join(self.features)
-        return f"{line}. {self.description}" if self.description else line
+        line = f"{line}. {self.description}" if self.description else line
+        known = "; ".join(intent.rstrip(" .") for intent in self.intents[:intents])
+        return f"{line.rstrip('.')}. Purchase intents: {known}" if known else line
 
     def shorter(self) -> Iterator[Product]:
-        """This product with less and less text: features from the last one on, then half the description, then none.
+        """This product with less and less text: purchase intents from the last one on, then features likewise, then
+        half the description, then none.
 
         Title, category and price are never touched.
         """
         product = self
+        while product.intents:
+            product = product.model_copy(update={"intents": product.intents[:-1]})
+            yield product
         while product.features:
             product = product.model_copy(update={"features": product.features[:-1]})
             yield product
@@ -152,12 +163,13 @@ class Judgment(ABC, Generic[R]):
 
     A judgment names its record, says how the record reads (``parts``, from the most to the least shared between
     records, the last one the record's own), and how it can be made shorter. ``template_version`` changes with every
-    change of the rendered text, and is saved with each adapter.
+    change of the rendered text, and is saved with each adapter. ``intents`` are shown beside each product at most.
     """
 
     name: ClassVar[str]
     record: ClassVar[type[Record]]
-    template_version: ClassVar[str]
+    template_version: str
+    intents: int = 0
     instruction: ClassVar[str]
     question: ClassVar[str]
     label_words: ClassVar[tuple[str, str]] = ("No", "Yes")
@@ -165,6 +177,14 @@ class Judgment(ABC, Generic[R]):
     @abstractmethod
     def parts(self, record: R) -> tuple[str, ...]:
         """The record as text, a line or block each; what other records repeat comes first."""
+
+    def with_intents(self, count: int) -> Self:
+        """The same judgment with so many purchase intents beside each product; a product of which none is known looks
+        as it always did. The template's version says so: "step_product-1+intents3"."""
+        told = copy(self)
+        told.intents = count
+        told.template_version = f"{self.template_version}+intents{count}"
+        return told
 
     def shorter(self, record: R) -> Iterator[R]:
         """The record with less and less product text; never less goal, script or title. Empty where nothing can go."""

@@ -11,7 +11,7 @@ from recipes.faults import Fault
 from recipes.rows import Row, repeated, two_columns
 
 # A cell under these names is JSON, or one entry a line; under any other it is text, even where it looks like JSON.
-LISTS = ("script", "features", "products")
+LISTS = ("script", "features", "products", "intents")
 OBJECTS = ("product", "meta")
 
 

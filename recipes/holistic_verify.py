@@ -23,8 +23,8 @@ class PlannedStep(BaseModel):
         default=(), description="the products"
     )
 
-    def text(self) -> str:
-        return "\n".join([self.step, *(f"   - {product.text()}" for product in self.products)])
+    def text(self, intents: int = 0) -> str:
+        return "\n".join([self.step, *(f"   - {product.text(intents)}" for product in self.products)])
 
 
 class HolisticRecord(Record):
@@ -45,17 +45,17 @@ class HolisticVerify(Judgment[HolisticRecord]):
     question = "Does the whole plan hold together? Answer Yes or No."
 
     def parts(self, record: HolisticRecord) -> tuple[str, ...]:
-        return f"Goal: {record.goal}\n", f"Plan:\n{numbered([step.text() for step in record.script])}"
+        return f"Goal: {record.goal}\n", f"Plan:\n{numbered([step.text(self.intents) for step in record.script])}"
 
     def shorter(self, record: HolisticRecord) -> Iterator[HolisticRecord]:
         """Each round takes one piece from the product with the longest text, so that no product is bared first."""
         steps = [list(step.products) for step in record.script]
         while True:
             places = [
-                (len(product.text()), s, p)
+                (len(product.text(self.intents)), s, p)
                 for s, products in enumerate(steps)
                 for p, product in enumerate(products)
-                if product.features or product.description
+                if product.intents or product.features or product.description
             ]
             if not places:
                 return

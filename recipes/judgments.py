@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import Any
 
@@ -15,9 +16,13 @@ JUDGMENTS: dict[str, Judgment[Any]] = {
 }
 
 
-def get_judgment(name: str) -> Judgment[Any]:
-    """The judgment of that name. Raises ValueError naming the nearest known one."""
+def get_judgment(name: str, template_version: str = "") -> Judgment[Any]:
+    """The judgment of that name, with as many purchase intents beside products as a judge's template says.
+
+    Raises ValueError naming the nearest known one.
+    """
     if name in JUDGMENTS:
-        return JUDGMENTS[name]
+        beside = re.search(r"\+intents(\d{1,3})$", template_version)
+        return JUDGMENTS[name].with_intents(int(beside[1])) if beside else JUDGMENTS[name]
     near = get_close_matches(name, JUDGMENTS, n=1, cutoff=0)
     raise ValueError(f"judgment {name!r} is not known; did you mean {near[0]!r}? Known: {', '.join(JUDGMENTS)}")

@@ -31,7 +31,8 @@ class StepProduct(Judgment[StepProductRecord]):
     question = "Does this product serve this step? Answer Yes or No."
 
     def parts(self, record: StepProductRecord) -> tuple[str, ...]:
-        return f"Goal: {record.goal}\n", f"Step: {record.step}\n", f"Product: {record.product.text()}\n"
+        product = record.product.text(self.intents)
+        return f"Goal: {record.goal}\n", f"Step: {record.step}\n", f"Product: {product}\n"
 
     def shorter(self, record: StepProductRecord) -> Iterator[StepProductRecord]:
         for product in record.product.shorter():
