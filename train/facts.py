@@ -119,7 +119,11 @@ def _measured(splits: Mapping[str, Split], name: str, values: ArrayLike, judge: 
         "yes": int(labels.sum()),
         "groups": len(set(groups)),
         "metrics": {key: asdict(interval) for key, interval in found.items()},
-        "calibration": {"ece": expected_calibration_error(labels, p), "bins": 10},
+        "calibration": {
+            "ece": expected_calibration_error(labels, p),
+            "ece_equal_mass": expected_calibration_error(labels, p, equal_mass=True),
+            "bins": 10,
+        },
         "baselines": {
             "majority": {"class": common, "metrics": {key: asdict(interval) for key, interval in always.items()}}
         },

@@ -17,6 +17,8 @@ from train.config import TrainConfig
 CONFIG_FILE = "config.yaml"
 METRICS_FILE = "metrics.jsonl"
 ADAPTER = "adapter"
+PREDICTIONS_FILE = "predictions.jsonl"
+REPORT_FILE = "report.html"
 # What may differ between a run and its continuation: none of it changes the result.
 FREE_KEYS = (
     *("run", "facts.versions", "tracking.wandb", "tracking.entity", "tracking.project", "threads", "dry_run"),
@@ -25,7 +27,8 @@ FREE_KEYS = (
 
 
 class RunFolder:
-    """The folder of one run: ``config.yaml``, ``metrics.jsonl``, ``checkpoints/``, ``adapter/``, ``README.md``."""
+    """The folder of one run: ``config.yaml``, ``metrics.jsonl``, ``checkpoints/``, ``adapter/``, ``README.md``,
+    ``predictions.jsonl`` of the validation records, and ``report.html``."""
 
     def __init__(self, config: TrainConfig, judgment: str) -> None:
         """Raises ValueError unless the run's name is that of a folder: what leads elsewhere might overwrite there."""
@@ -36,6 +39,8 @@ class RunFolder:
         self.checkpoints = self.path / "checkpoints"
         self.adapter = self.path / ADAPTER
         self.metrics = self.path / METRICS_FILE
+        self.predictions = self.path / PREDICTIONS_FILE
+        self.report = self.path / REPORT_FILE
 
     @property
     def finished(self) -> bool:
@@ -44,7 +49,7 @@ class RunFolder:
 
     def final_metrics(self) -> dict[str, Any]:
         """The metrics of the finished judge, as metrics.jsonl holds them; nothing if the run has not ended."""
-        finals = (entry["final"] for entry in reversed(self._entries()) if isinstance(entry.get("final"), dict))
+        finals = (entry["final"] for entry in reversed(self.entries()) if isinstance(entry.get("final"), dict))
         return next(finals, {})
 
     def check(self, config: TrainConfig, facts: dict[str, Any]) -> None:
@@ -87,10 +92,14 @@ class RunFolder:
     def cut_metrics(self, step: int) -> None:
         """Drop the lines of updates after ``step``, and the line that closes training: both are written again."""
         if self.metrics.is_file():
-            kept = [entry for entry in self._entries() if entry.get("step", 0) <= step and "train_runtime" not in entry]
+            kept = [entry for entry in self.entries() if entry.get("step", 0) <= step and "train_runtime" not in entry]
             write_text(self.metrics, "".join(json.dumps(entry, sort_keys=True) + "\n" for entry in kept))
 
-    def _entries(self) -> list[dict[str, Any]]:
+    def settings(self) -> dict[str, Any]:
+        """What config.yaml holds: the resolved configuration and, under ``facts``, what else fixes the result."""
+        return _read_config(self.path / CONFIG_FILE)
+
+    def entries(self) -> list[dict[str, Any]]:
         """The whole lines of metrics.jsonl; a run that was killed may have left a part of one."""
         if not self.metrics.is_file():
             return []
