@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-import shutil
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from peft import set_peft_model_state_dict
 from rich.console import Console
-from safetensors.torch import load_file
 from transformers import EarlyStoppingCallback, TrainingArguments, set_seed
-from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 from transformers.utils import logging as transformers_logging
 
 from models.checkpoint import resolve
 from models.folder import sole_writer
-from models.judge import ADAPTER_WEIGHTS, Judge, new_judge
+from models.judge import Judge, new_judge
 from models.runtime import one_of_many, this_process, use_threads, versions
-from models.scoring import probabilities
 from recipes.base import Judgment
-from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error, fit_temperature
 from train.arguments import parse
 from train.callbacks import MetricsFile, WandbRun
 from train.checkpoints import Checkpoints, newest_whole, written_by
@@ -35,10 +26,10 @@ from train.command import default_config
 from train.config import TrainConfig
 from train.data import RunData, Split, prepare, read_run_data
 from train.dry_run import report
-from train.facts import training_facts
+from train.ending import finish
 from train.publishing.after_training import check_before, publish_after
+from train.report import ReportPage
 from train.runs import RunFolder
-from train.saving import save_judge
 from train.trainer import JudgeTrainer, balanced_weights
 
 
@@ -144,7 +135,12 @@ def _learn(
     state = this_process()
     labels = splits["train"].dataset.labels
     wandb_run = WandbRun(config.tracking, asdict(config), folder.path, f"{judgment.name}-{folder.path.name}")
-    callbacks: list[Any] = [MetricsFile(folder.metrics), Checkpoints(folder.checkpoints), wandb_run]
+    callbacks: list[Any] = [
+        MetricsFile(folder.metrics),
+        Checkpoints(folder.checkpoints),
+        ReportPage(folder, judgment.name),
+        wandb_run,
+    ]
     if config.evaluation.patience is not None:
         callbacks.append(EarlyStoppingCallback(config.evaluation.patience))
     transformers_logging.set_verbosity_warning()
@@ -168,7 +164,7 @@ def _learn(
         if state.is_main_process:
             folder.cut_metrics(step)
     trainer.train(resume_from_checkpoint=str(last) if last else None)
-    summary = _finish(judgment, config, folder, trainer, splits, make, say)
+    summary = finish(judgment, config, folder, trainer, splits, make, say)
     wandb_run.finish(folder.adapter, summary)
     if state.is_main_process:
         publish_after(config, folder, judgment.name, say)
@@ -231,71 +227,3 @@ def _refuse_to_shard(trainer: JudgeTrainer, config: TrainConfig) -> None:
     if quantized or trainer.judge.encoder.bidirectional:
         what = "a quantized backbone" if quantized else "an encoder"
         raise ValueError(f"FSDP cannot shard {what}; start with --config_file configs/accelerate/multi-gpu.yaml")
-
-
-def _finish(
-    judgment: Judgment[Any],
-    config: TrainConfig,
-    folder: RunFolder,
-    trainer: JudgeTrainer,
-    splits: dict[str, Split],
-    make: Callable[[], Judge],
-    say: Console,
-) -> dict[str, Any]:
-    """Calibrate the best checkpoint on validation, save the judge, and measure validation and test with it."""
-    state = this_process()
-    best = folder.checkpoints / "best"
-    trainer.save_model(str(best))
-    state.wait_for_everyone()
-    sharded = trainer.is_fsdp_enabled or trainer.is_deepspeed_enabled
-    if not sharded:
-        _restore(trainer.judge, best)
-    found = {name: trainer.margins_of(split.dataset) for name, split in splits.items() if name != "train"}
-    labels = splits["validation"].dataset.labels
-    temperature = fit_temperature(labels, found["validation"])
-    threshold = best_threshold(labels, probabilities(found["validation"], temperature))
-    spec = {"threshold": threshold, "temperature": temperature, "max_length": trainer.judge.max_length}
-    summary: dict[str, Any] = {
-        name: _measure(splits[name].dataset.labels, values, temperature, threshold) for name, values in found.items()
-    }
-    summary["best"] = {"step": trainer.state.best_global_step, config.evaluation.metric: trainer.state.best_metric}
-    if state.is_main_process:
-        judge = _whole(make, best) if sharded else trainer.judge
-        judge = judge.with_spec(**spec, versions=versions())
-        facts = training_facts(judgment, config, judge, splits, found, state.num_processes)
-        save_judge(folder, judge, facts, labels, probabilities(found["validation"], temperature))
-        shutil.rmtree(best)
-        with folder.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": trainer.state.global_step, "final": summary}, sort_keys=True) + "\n")
-        say.print(f"saved {folder.adapter}: {_sentence(summary)}")
-    state.wait_for_everyone()
-    return summary
-
-
-def _whole(make: Callable[[], Judge], folder: Path) -> Judge:
-    """A judge in one piece from the files that were gathered from a sharded one."""
-    unset_hf_deepspeed_config()  # else transformers would shard the new model as well
-    judge = make()
-    _restore(judge, folder)
-    return judge
-
-
-def _restore(judge: Judge, folder: Path) -> None:
-    """Put the files' weights into the model, so that what is measured is what was saved."""
-    if (folder / ADAPTER_WEIGHTS).is_file():
-        set_peft_model_state_dict(judge.model, load_file(folder / ADAPTER_WEIGHTS))
-
-
-def _measure(labels: Any, values: Any, temperature: float, threshold: float) -> dict[str, float]:
-    p = probabilities(np.asarray(values), temperature)
-    measured = {**binary_metrics(labels, p, threshold), "ece": expected_calibration_error(labels, p)}
-    return {name: round(value, 6) for name, value in measured.items() if not math.isnan(value)}
-
-
-def _sentence(summary: dict[str, Any]) -> str:
-    parts = [
-        f"{name} accuracy {summary[name]['accuracy']:.3f}, macro-F1 {summary[name]['macro_f1']:.3f}"
-        for name in ("validation", "test")
-        if name in summary
-    ]
-    return "; ".join(parts)
