@@ -70,8 +70,8 @@ def _data(settings: Mapping[str, Any], trained: Mapping[str, Any] | None) -> lis
     """A line for each split: where it is from, its records, what was cut, and its fingerprint."""
     pairs: list[tuple[str, Content]] = []
     for name, fingerprint in settings["facts"]["data"].items():
-        reference = settings["data"].get(name)
-        told = [_named(reference) if reference else "held out of the training records"]
+        references = settings["intents"]["data"] if name == "intents" else [settings["data"].get(name)]
+        told = [_named(one) if one else "held out of the training records" for one in references]
         if trained and (one := trained["data"].get(name)):
             told.append(f"{counted(one['records'], 'record')}, {count(one['yes'])} yes")
             told.append(counted(one["groups"], "group"))
