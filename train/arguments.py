@@ -27,8 +27,8 @@ def parse(
     """An instance of the dataclass ``tree`` from ``--config FILE.yaml`` and flags, or exit 2 with a sentence.
 
     Flags take either form (``--optim.learning_rate 1e-4``, ``--optim.learning_rate=1e-4``); booleans also stand
-    alone or as ``--no_x``; ``none`` and ``null`` are the absent value; a list is given whole (``--x '[a, b]'``) or an
-    entry at a time (``--x a --x b``).
+    alone or as ``--no_x``; ``null`` is the absent value, and so is ``none`` where it is no choice of its own; a list
+    is given whole (``--x '[a, b]'``) or an entry at a time (``--x a --x b``).
 
     Args:
         default_config: the YAML file that is read when no ``--config`` is given.
@@ -121,7 +121,7 @@ def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
             if leaves[name] is bool:
                 value = BOOLEANS.get(value.lower(), value)
             elif value.lower() in ("none", "null"):
-                value = "null"
+                value = "none" if value.lower() == "none" and _is_choice("none", leaves[name]) else "null"
             if _is_list(leaves[name]) and value != "null" and not value.startswith("["):
                 lists.setdefault(name, []).append(value)
                 continue
@@ -129,6 +129,11 @@ def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
         else:
             words.append(word)
     return words + [f"--{name}={json.dumps(entries)}" for name, entries in lists.items()]
+
+
+def _is_choice(word: str, kind: Any) -> bool:
+    """Whether a type names the word among its choices."""
+    return any(part == word or _is_choice(word, part) for part in get_args(kind))
 
 
 def _is_list(kind: Any) -> bool:

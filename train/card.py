@@ -120,7 +120,7 @@ def _license_of(base: str) -> str | None:
 
 
 def _what(spec: JudgeSpec, facts: Mapping[str, Any], place: Place) -> str:
-    judgment, base = get_judgment(spec.judgment), spec.base
+    judgment, base = get_judgment(spec.judgment, spec.template_version), spec.base
     at = f" at revision `{base.revision}`" if base.revision else ""
     precision = base.dtype + (f" over {base.quantization}" if base.quantization != "none" else "")
     kind = "every weight trained" if facts["method"] == "full" else "a LoRA adapter"

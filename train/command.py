@@ -15,6 +15,9 @@ CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 # Where a run lives, how it is watched and where it goes: none of it changes the judge.
 NOT_OF_THE_JUDGE = ("run.", "tracking.", "hub.", "push_to_hub", "threads", "dry_run")
 
+# What names files: none of it is told with where it lies.
+REFERENCES = ("data.", "intents.data", "intents.apart", "intents.embedder")
+
 
 def default_config(judgment: str) -> Path:
     """The file that training reads where no ``--config`` is given."""
@@ -35,8 +38,10 @@ def training_command(judgment: str, config: TrainConfig, checkpoint: str, proces
     for name in leaf_types(TrainConfig):
         value = checkpoint if name == "checkpoint" else value_of(config, name)
         if not name.startswith(NOT_OF_THE_JUDGE) and value != value_of(default, name):
-            if name.startswith("data.") and isinstance(value, str):
+            if name.startswith(REFERENCES) and isinstance(value, str):
                 value = publishable(value)
+            elif name.startswith(REFERENCES) and isinstance(value, tuple):
+                value = tuple(map(publishable, value))
             lines.append(f"--{name}={shlex.quote(_written(value))}")
     return " \\\n    ".join(lines)
 

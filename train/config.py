@@ -31,12 +31,57 @@ class DataConfig:
 
 
 @dataclass(frozen=True)
+class IntentsConfig:
+    """Purchase-intent knowledge that a judge is given, see docs/intents.md.
+
+    Attributes:
+        mode: none; sequential (learns to tell right pairs of product and intent from wrong ones, then the judgment with
+            the same adapter and a new head); mixed (learns both at once); context (reads a product's intents beside
+            it, in training and ever after).
+        data: files in the ``intents`` format, FolkScope's or MIND's CSV, IntentionQA's task 1, or sample:train.
+        apart: records that the judge will be examined on, which the knowledge must not tell of either; validation and
+            test records never need to be named.
+        overlap: what is done with knowledge of products that are to be judged, and with intents that are the very
+            text of a goal or step to be judged: refuse the run, drop it, or allow it (where it was not made from what
+            is judged, such as intents mined from the catalogue).
+        shuffled: the control: as many intents, each with a product that is not its own.
+        min_plausibility, min_typicality: intents of lower score are left out, and those without one.
+        limit: draw so many; None takes all.
+        negatives: wrong pairs a right one: those that the source calls wrong, then intents of other products.
+        hard: share of the intents of other products that are chosen for being similar to the product's own.
+        embedder: the sentence encoder that finds these: a packaged name, a folder, or a hub id.
+        ratio: mixed: pairs a record of the judgment, as far as there are pairs.
+        epochs: sequential: passes over the pairs.
+        shown: context: intents beside a product at most.
+        hidden: context: share of the training records that show none, so that unknown products are nothing new.
+    """
+
+    mode: Literal["none", "sequential", "mixed", "context"] = "none"
+    data: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
+    overlap: Literal["refuse", "drop", "allow"] = "refuse"
+    shuffled: bool = False
+    min_plausibility: Annotated[float, Limits(0)] | None = None
+    min_typicality: Annotated[float, Limits(0)] | None = None
+    limit: Annotated[int, Limits(1)] | None = None
+    negatives: Annotated[float, Limits(above=0)] = 1.0
+    hard: Annotated[float, Limits(0, 1)] = 0.5
+    embedder: str = "minilm"
+    ratio: Annotated[float, Limits(above=0)] = 1.0
+    epochs: Annotated[float, Limits(above=0)] = 1.0
+    shown: Annotated[int, Limits(1, 100)] = 3
+    hidden: Annotated[float, Limits(0, 1)] = 0.2
+
+
+@dataclass(frozen=True)
 class OptimConfig:
     """How the weights move.
 
     Attributes:
         batch_size: records an update, over all processes together; learning depends on this alone.
         micro_batch_size: records a process computes at once; how the batch is cut, which changes no result.
+        together: records that begin alike (the same goal, the same step) and go into one update, where a decoder
+            computes what they share once; 1 leaves the order to chance. It changes what an update sees.
         epochs: passes over the data; ``max_steps`` (updates), if given, wins.
         warmup: share of the updates over which the learning rate rises.
         class_weights: none, or balanced: n / (2 n_class) from the training records.
@@ -47,6 +92,7 @@ class OptimConfig:
     learning_rate: Annotated[float, Limits(above=0)] = 1e-4
     batch_size: Annotated[int, Limits(1)] = 32
     micro_batch_size: Annotated[int, Limits(1)] = 8
+    together: Annotated[int, Limits(1)] = 1
     epochs: Annotated[float, Limits(above=0)] = 3.0
     max_steps: Annotated[int, Limits(1)] | None = None
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
@@ -139,6 +185,7 @@ class TrainConfig:
     model: LoadSettings = field(default_factory=LoadSettings)
     lora: LoraSettings = field(default_factory=LoraSettings)
     data: DataConfig = field(default_factory=DataConfig)
+    intents: IntentsConfig = field(default_factory=IntentsConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
     tracking: TrackingConfig = field(default_factory=TrackingConfig)

@@ -8,6 +8,8 @@ from typing import get_args
 
 import pytest
 
+from benchmarks.ecomagent.build.config import EcomAgentBuildConfig
+from benchmarks.ecomscript.build.config import EcomScriptBuildConfig
 from benchmarks.ecomscript.config import EcomScriptConfig
 from train.arguments import choose, leaf_types, parse
 from train.config import TrainConfig
@@ -58,6 +60,17 @@ def test_booleans_in_every_form(words: list[str], expected: bool) -> None:
 def test_the_absent_value(word: str) -> None:
     assert read(f"--data.validation={word}").data.validation is None
     assert read("--data.validation", word).data.validation is None
+
+
+@pytest.mark.parametrize("tree", [EcomScriptBuildConfig, EcomAgentBuildConfig, EcomScriptConfig])
+def test_none_stays_a_word_where_it_is_a_choice(tree: type) -> None:
+    need = {
+        EcomScriptBuildConfig: ["--metadata=[a]", "--reviews=[b]", "--generator=c"],
+        EcomScriptConfig: ["--judgment=step_product"],
+    }.get(tree, [])
+    for flags in (["--quantization", "none"], ["--quantization=None"]):
+        assert parse(tree, [*need, *flags]).quantization == "none"
+    assert read("--intents.mode", "none").intents.mode == "none"
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,8 @@ from recipes.script_verify import SCRIPT_VERIFY, ScriptRecord
 from train.callbacks import wandb_mode
 from train.config import TrainConfig
 from train.data import prepare, read_run_data
-from train.run import train, training_arguments
+from train.learning import training_arguments
+from train.run import train
 from train.runs import RunFolder
 
 

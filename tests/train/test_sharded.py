@@ -17,7 +17,8 @@ from safetensors.torch import load_file
 from models.judge import ADAPTER_WEIGHTS
 from recipes.script_verify import SCRIPT_VERIFY
 from train.config import TrainConfig
-from train.run import _refuse_to_shard, train
+from train.learning import refuse_to_shard
+from train.run import train
 from train.runs import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ def test_two_sharded_processes_end_with_the_adapter_and_the_metrics_of_one(
 def test_what_cannot_be_sharded_is_refused_in_words(tiny_config: TrainConfig) -> None:
     trainer = SimpleNamespace(is_fsdp_enabled=True, judge=SimpleNamespace(encoder=SimpleNamespace(bidirectional=True)))
     with pytest.raises(ValueError, match="FSDP cannot shard an encoder"):
-        _refuse_to_shard(trainer, tiny_config)  # type: ignore[arg-type]
+        refuse_to_shard(trainer, tiny_config)  # type: ignore[arg-type]
     quantized = replace(tiny_config, model=replace(tiny_config.model, quantization="nf4"))
     with pytest.raises(ValueError, match=r"a quantized backbone; start with .*multi-gpu.yaml"):
-        _refuse_to_shard(trainer, quantized)  # type: ignore[arg-type]
+        refuse_to_shard(trainer, quantized)  # type: ignore[arg-type]
