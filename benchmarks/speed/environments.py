@@ -61,3 +61,8 @@ VLLM = Environment(
     ),
     "from vllm import LLM",
 )
+CROSS_ENCODER = Environment(
+    "cross-encoder",
+    (("install", "torch==2.13.0", "sentence-transformers==6.2.0", "transformers==5.24.0"),),
+    "from sentence_transformers import CrossEncoder",
+)

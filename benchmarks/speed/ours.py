@@ -30,7 +30,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     work = Workload.read(given.workload)
-    settings = LoadSettings(head="verbalizer", dtype=given.dtype)
+    settings = LoadSettings(head="verbalizer" if work.labels else "classification", dtype=given.dtype)
     judge = load(work, settings)
     warm(judge, work)
     exact: Callable[[], Judge] | None = None

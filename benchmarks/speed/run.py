@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,10 @@ import torch
 from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
-from benchmarks.results import to_json, write_text
-from benchmarks.speed import growth, scoring, teaching
+from benchmarks.results import publishable, to_json, write_text
+from benchmarks.speed import generation, growth, scoring, teaching
 from benchmarks.speed.config import SpeedConfig
-from benchmarks.speed.workload import make_workload
+from benchmarks.speed.workload import Workload, make_pairs, make_workload
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.judge import new_judge
@@ -48,19 +49,34 @@ def machine(threads: int) -> dict[str, Any]:
 
 
 def _scoring(config: SpeedConfig, threads: int, folder: Path, say: Console) -> list[dict[str, Any]]:
-    field = scoring.contestants(threads, say, config.peers)
+    field = scoring.contestants(threads, say, config.peers, config.alone)
+    works = (
+        make_workload(config.checkpoint, judgment, shots, config.records)
+        for judgment in config.judgments
+        for shots in config.shots
+    )
+    return [_compared(work, field, config, folder, say) for work in works]
+
+
+def _encoders(config: SpeedConfig, threads: int, folder: Path, say: Console) -> list[dict[str, Any]]:
+    field = scoring.encoder_contestants(threads, say, config.peers)
     made = []
     for judgment in config.judgments:
-        for shots in config.shots:
-            work = make_workload(config.checkpoint, judgment, shots, config.records)
-            found = scoring.compare(work, field, config.rounds, folder, say)
-            found["ratios"] = scoring.ratios(found["tools"])
-            made.append(found)
-            shown = Console(highlight=False)
-            shown.print(scoring.table(found))
-            for name, ratio in found["ratios"].items():
-                shown.print(f"  {name}: {ratio:.2f} times")
+        work = make_pairs(config.encoder, judgment, config.records, (folder / f"encoder-{judgment}").absolute())
+        made.append(_compared(work, field, config, folder, say))
     return made
+
+
+def _compared(
+    work: Workload, field: Sequence[scoring.Contestant], config: SpeedConfig, folder: Path, say: Console
+) -> dict[str, Any]:
+    found = scoring.compare(work, field, config.rounds, folder, say)
+    found["ratios"] = scoring.ratios(found["tools"])
+    shown = Console(highlight=False)
+    shown.print(scoring.table(found))
+    for name, ratio in found["ratios"].items():
+        shown.print(f"  {name}: {ratio:.2f} times")
+    return found
 
 
 def _training(config: SpeedConfig, threads: int, folder: Path, say: Console) -> dict[str, Any]:
@@ -68,6 +84,16 @@ def _training(config: SpeedConfig, threads: int, folder: Path, say: Console) -> 
     for kind, tools in found.items():
         Console(highlight=False).print(teaching.table(kind, tools))
     return found
+
+
+def _generation(config: SpeedConfig, threads: int, folder: Path, say: Console) -> list[dict[str, Any]]:
+    made = []
+    for reference in config.questions:
+        questions = generation.read_chats(config.checkpoint, reference, config.limit, config.max_tokens)
+        found = generation.compare(config.checkpoint, questions, config.max_tokens, config.rounds, say)
+        made.append({**found, "questions": publishable(reference)})
+        Console(highlight=False).print(generation.table(made[-1]))
+    return made
 
 
 def _growth(config: SpeedConfig, threads: int, folder: Path, say: Console) -> dict[str, Any]:
@@ -78,4 +104,10 @@ def _growth(config: SpeedConfig, threads: int, folder: Path, say: Console) -> di
     return found
 
 
-PARTS = {"scoring": _scoring, "training": _training, "growth": _growth}
+PARTS = {
+    "scoring": _scoring,
+    "encoders": _encoders,
+    "training": _training,
+    "generation": _generation,
+    "growth": _growth,
+}

@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.speed.environments import HARNESS, VLLM
+from benchmarks.speed.environments import CROSS_ENCODER, HARNESS, VLLM
 from benchmarks.speed.workload import Workload
 
 PEERS = Path(__file__).parent / "peers"
@@ -25,11 +25,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Contestant:
-    """A tool in one setting: the command that scores a workload, ``{work}`` and ``{out}`` filled in."""
+    """A tool in one setting: the command that scores a workload, ``{work}`` and ``{out}`` filled in.
+
+    ``records`` says how many of the first records it scores; None is all. A tool that scores each record on its own is
+    as fast on few of them.
+    """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
+    records: int | None = None
 
     def run(self, work: Path, out: Path) -> dict[str, Any]:
         """Score once. Raises RuntimeError with the end of what the tool said."""
@@ -44,18 +49,22 @@ class Contestant:
         return found
 
 
-def contestants(threads: int, say: Console, peers: Sequence[str]) -> list[Contestant]:
-    """Ours in each precision, and those of the peers asked for (harness, vllm)."""
+def contestants(threads: int, say: Console, peers: Sequence[str], alone: int) -> list[Contestant]:
+    """Ours in each precision, and those of the peers asked for (harness, vllm) for decoders.
+
+    Args:
+        alone: records for the harness, which shares nothing between them.
+    """
     many = ("--threads", str(threads))
     ours = (sys.executable, "-m", "benchmarks.speed.ours", "{work}", "{out}", *many)
     found = [Contestant(f"ecomjudge {dtype}", (*ours, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
     if "harness" in peers:
         script = (str(HARNESS.ready(say)), str(PEERS / "lm_eval_scores.py"), "{work}", "{out}", *many)
         found += [
-            Contestant("lm-eval float32, batch 1", script),
-            Contestant("lm-eval float32, batch 8", (*script, "--batch", "8")),
-            Contestant("lm-eval float32 through oneDNN, batch 1", (*script, "--onednn")),
-            Contestant("lm-eval bfloat16, batch 1", (*script, "--dtype", "bfloat16")),
+            Contestant("lm-eval float32, batch 1", script, records=alone),
+            Contestant("lm-eval float32, batch 8", (*script, "--batch", "8"), records=alone),
+            Contestant("lm-eval float32 through oneDNN, batch 1", (*script, "--onednn"), records=alone),
+            Contestant("lm-eval bfloat16, batch 1", (*script, "--dtype", "bfloat16"), records=alone),
         ]
     if "vllm" in peers:
         bound = {"VLLM_CPU_OMP_THREADS_BIND": f"0-{threads - 1}", "VLLM_CPU_KVCACHE_SPACE": "2"}
@@ -64,9 +73,29 @@ def contestants(threads: int, say: Console, peers: Sequence[str]) -> list[Contes
     return found
 
 
+def encoder_contestants(threads: int, say: Console, peers: Sequence[str]) -> list[Contestant]:
+    """Ours in each precision, and sentence-transformers' CrossEncoder where it is asked for (cross-encoder)."""
+    many = ("--threads", str(threads))
+    ours = (sys.executable, "-m", "benchmarks.speed.ours", "{work}", "{out}", *many)
+    found = [Contestant(f"ecomjudge {dtype}", (*ours, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
+    if "cross-encoder" in peers:
+        script = (str(CROSS_ENCODER.ready(say)), str(PEERS / "cross_encoder_scores.py"), "{work}", "{out}", *many)
+        found += [
+            Contestant("CrossEncoder float32", script),
+            Contestant("CrossEncoder bfloat16", (*script, "--dtype", "bfloat16")),
+        ]
+    return found
+
+
 def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Path, say: Console) -> dict[str, Any]:
     """Every contestant scores the workload in turn, ``rounds`` times. A tool that fails is told of and left out."""
-    path = work.write(folder / f"{work.judgment}-{work.shots}shot.json")
+    kind = f"{work.shots}shot" if work.labels else "pairs"
+    paths = {
+        one.name: work.first(one.records or len(work.texts)).write(
+            folder / f"{work.judgment}-{kind}-{one.records or 'all'}.json"
+        )
+        for one in field
+    }
     runs: dict[str, list[dict[str, Any]]] = {one.name: [] for one in field}
     failed: dict[str, str] = {}
     for number in range(rounds):
@@ -75,13 +104,14 @@ def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Pa
                 continue
             with say.status(f"{work.judgment}, {work.shots} shots, round {number + 1} of {rounds}: {one.name}"):
                 try:
-                    runs[one.name].append(one.run(path, folder / "out.json"))
+                    runs[one.name].append(one.run(paths[one.name], folder / "out.json"))
                 except RuntimeError as error:
                     failed[one.name] = str(error)
                     say.print(f"[red]{error}[/red]")
     reference = runs["ecomjudge exact"][0]["margins"]
     return {
         "judgment": work.judgment,
+        "model": Path(work.model).name,
         "shots": work.shots,
         "records": len(work.texts),
         "failed": failed,
@@ -92,7 +122,8 @@ def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Pa
 def summary(runs: Sequence[Mapping[str, Any]], reference: Sequence[float]) -> dict[str, Any]:
     """Medians over rounds, and how far the margins are from ours in exact float32."""
     rates = [run["records"] / run["seconds"] for run in runs]
-    pairs = [(a, b) for a, b in zip(runs[0]["margins"], reference, strict=True) if a is not None]
+    scored = runs[0]["margins"]
+    pairs = [(a, b) for a, b in zip(scored, reference, strict=False) if a is not None]  # a tool may score the first few
     mine, exact = np.array(pairs).T
     told = {key: runs[0][key] for key in ("dtype", "tokens", "computed", "rescored") if key in runs[0]}
     return {
@@ -102,7 +133,8 @@ def summary(runs: Sequence[Mapping[str, Any]], reference: Sequence[float]) -> di
         "mfu": statistics.median(run["mfu"] for run in runs) if "mfu" in runs[0] else None,
         "largest_difference": float(np.abs(mine - exact).max()),
         "verdicts_changed": int(((mine >= 0) != (exact >= 0)).sum()),
-        "without_score": len(reference) - len(pairs),
+        "records": len(scored),
+        "without_score": len(scored) - len(pairs),
         **told,
     }
 
@@ -126,13 +158,15 @@ def ratios(tools: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
         ),
         "auto over lm-eval bfloat16": (rate("ecomjudge auto"), rate("lm-eval bfloat16, batch 1")),
         "auto over lm-eval float32, its best batch": (rate("ecomjudge auto"), max(harness.values(), default=None)),
+        "float32 over CrossEncoder float32": (rate("ecomjudge float32"), rate("CrossEncoder float32")),
+        "auto over CrossEncoder bfloat16": (rate("ecomjudge auto"), rate("CrossEncoder bfloat16")),
     }
     return {name: ours / theirs for name, (ours, theirs) in wanted.items() if ours and theirs}
 
 
 def table(found: Mapping[str, Any]) -> Table:
     """Rates, memory and agreement of every tool."""
-    title = f"{found['judgment']}, {found['shots']} shots, {found['records']} records"
+    title = f"{found['model']}, {found['judgment']}, {found['shots']} shots, {found['records']} records"
     shown = Table("tool", "records/s", "peak GiB", "MFU", "largest difference", "verdicts changed", title=title)
     for name, tool in found["tools"].items():
         shown.add_row(

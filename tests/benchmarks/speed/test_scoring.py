@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from rich.console import Console
 from tiny import tiny_checkpoint
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from benchmarks.speed import teaching
 from benchmarks.speed.growth import measure_growth
 from benchmarks.speed.scoring import Contestant, compare, ratios, summary, table
-from benchmarks.speed.workload import Workload, make_workload
+from benchmarks.speed.workload import Workload, make_pairs, make_workload
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.judge import new_judge
@@ -53,6 +56,30 @@ def test_tools_score_in_turn_and_one_that_fails_is_left_out(checkpoint: Path, tm
     assert found["tools"]["ecomjudge exact"]["largest_difference"] == 0
     assert found["tools"]["ecomjudge auto"]["verdicts_changed"] == 0
     assert table(found).row_count == 2
+
+
+def test_a_tool_that_is_given_the_first_records_alone_is_compared_on_them(checkpoint: Path, tmp_path: Path) -> None:
+    work = make_workload(str(checkpoint), "step_product", shots=0, records=4)
+    found = compare(work, [ours("exact"), replace(ours("float32", "few"), records=2)], 1, tmp_path, QUIET)
+    assert (found["tools"]["few"]["records"], found["tools"]["few"]["without_score"]) == (2, 0)
+    assert found["tools"]["few"]["largest_difference"] < 1e-4
+
+
+def test_encoders_score_pairs_with_the_head_that_was_written_for_all(tmp_path: Path) -> None:
+    tiny = tiny_checkpoint(tmp_path / "bert", "bert")
+    work = make_pairs(str(tiny), "step_product", 5, tmp_path / "head")
+    assert Workload.read(work.write(tmp_path / "work.json")) == work and work.labels is None
+    found = compare(work, [ours("exact")], 1, tmp_path, QUIET)
+    first = ["".join(prefix).strip() for prefix in work.prefixes]
+    pairs = list(zip(first, map(str.strip, work.suffixes), strict=True))
+    tokenizer = AutoTokenizer.from_pretrained(work.model)
+    model = AutoModelForSequenceClassification.from_pretrained(work.model)
+    with torch.no_grad():
+        logits = model(**tokenizer(pairs, padding=True, return_tensors="pt")).logits
+    expected = (logits[:, 1] - logits[:, 0]).tolist()
+    scored = json.loads((tmp_path / "out.json").read_text())["margins"]
+    assert scored == pytest.approx(expected, abs=1e-5)
+    assert found["tools"]["ecomjudge exact"]["records"] == 5
 
 
 def test_a_summary_is_worked_out_by_hand() -> None:
