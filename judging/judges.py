@@ -56,7 +56,7 @@ def find_judges(folders: Sequence[str]) -> list[FoundJudge]:
     found = []
     for name, path in zip(names_of(paths), paths, strict=True):
         spec = JudgeSpec.read(path)
-        judgment = get_judgment(spec.judgment)
+        judgment = get_judgment(spec.judgment, spec.template_version)
         if spec.template_version != judgment.template_version:
             raise ValueError(
                 f"{path} was trained on the text of template {spec.template_version}; this version renders "

@@ -34,6 +34,8 @@ class EcomScriptConfig:
     Attributes:
         judgment: script_verify, step_product or holistic_verify.
         data: the labelled records to judge; nothing is ever chosen on them.
+        intents: files of purchase intents (see docs/intents.md) to be shown beside the products, for a judge that was
+            taught with them; a product's own intents come first, one that nobody knows is shown alone.
         checkpoint: a packaged name (minilm, smollm2-135m), a folder, a hub id (org/name[@revision]), or a served model
             (http://host:port/v1#model). May be left out where the adapter names its backbone.
         adapter: the folder that training wrote (runs/.../adapter), or a merged or fully fine-tuned model's.
@@ -69,6 +71,7 @@ class EcomScriptConfig:
 
     judgment: Literal["script_verify", "step_product", "holistic_verify"]
     data: str = "sample:test"
+    intents: tuple[str, ...] = ()
     checkpoint: str | None = None
     adapter: str | None = None
     method: Method = "auto"

@@ -20,6 +20,7 @@ from models.generation import Found, find_generator, is_served
 from models.judge import ADAPTER_WEIGHTS, SPEC_FILE, JudgeSpec
 from models.manifest import folder_digest
 from recipes.base import Judgment
+from recipes.judgments import get_judgment
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,13 @@ class Subject:
     checkpoint: Checkpoint | None = None
     folder: Path | None = None
     found: Found | None = None
+
+
+def judgment_of(config: EcomScriptConfig) -> Judgment[Any]:
+    """The judgment that is examined, with purchase intents beside products where the judge was taught with them."""
+    folder = Path(config.adapter or config.checkpoint or "").expanduser()
+    taught = config.method in ("auto", "judge") and (folder / SPEC_FILE).is_file()
+    return get_judgment(config.judgment, JudgeSpec.read(folder).template_version if taught else "")
 
 
 def find_subject(config: EcomScriptConfig, judgment: Judgment[Any], device: torch.device) -> Subject:

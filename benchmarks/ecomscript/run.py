@@ -15,13 +15,20 @@ from benchmarks.ecomscript.asking import Asking
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.fewshot import draw_shots
 from benchmarks.ecomscript.judging import Examiner
-from benchmarks.ecomscript.methods import Subject, asking_of, build_scorer, find_subject, settings_facts
+from benchmarks.ecomscript.methods import (
+    Subject,
+    asking_of,
+    build_scorer,
+    find_subject,
+    judgment_of,
+    settings_facts,
+)
 from benchmarks.ecomscript.report import write_report
 from benchmarks.ecomscript.summary import measure, measure_answers, measure_baselines, table
 from benchmarks.results import SETS, EvaluationFolder, publishable, to_json
 from models.runtime import this_process, use_threads, versions
 from recipes.base import Judgment
-from recipes.judgments import get_judgment
+from recipes.intents.beside import known_beside
 from recipes.metrics import best_threshold
 from recipes.reading import fingerprint, read_records
 
@@ -53,7 +60,7 @@ def evaluate(config: EcomScriptConfig) -> dict[str, Any]:
     threads = use_threads(config.threads)
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
-    judgment = get_judgment(config.judgment)
+    judgment = judgment_of(config)
     with state.main_process_first():
         material = read_material(judgment, config)
         subject = find_subject(config, judgment, state.device)
@@ -92,6 +99,8 @@ def read_material(judgment: Judgment[Any], config: EcomScriptConfig) -> Material
     data = read_records(judgment, config.data)[: config.limit]
     judged = {record.group_key for record in data}
     validation = read_records(judgment, config.validation) if config.validation else []
+    if config.intents:
+        data, validation = known_beside(judgment, config.intents, data, validation)
     train = read_records(judgment, config.train) if config.train else []
     for reference, records in ((config.validation, validation), (config.train, train)):
         if shared := sorted({record.group_key for record in records} & judged):

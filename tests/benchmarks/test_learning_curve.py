@@ -14,10 +14,11 @@ from browser import opened
 from rich.console import Console
 from tiny import tiny_checkpoint, write_scripts
 
-from benchmarks.ecomscript import learning_curve
+from benchmarks.ecomscript import teaching
 from benchmarks.ecomscript.config import EcomScriptConfig
-from benchmarks.ecomscript.learning_curve import CurveConfig, draw_curve, over_seeds, subset
+from benchmarks.ecomscript.learning_curve import CurveConfig, draw_curve, subset
 from benchmarks.ecomscript.run import evaluate
+from benchmarks.ecomscript.teaching import Course, over_seeds
 from models.judge import JudgeSpec
 from recipes.reading import read_records
 from recipes.script_verify import SCRIPT_VERIFY, ScriptRecord
@@ -73,7 +74,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Commands are run in this process; what was run is noted."""
     ran: list[str] = []
 
-    def here(config: CurveConfig, program: str, *words: str) -> None:
+    def here(course: Course, program: str, *words: str) -> None:
         name = next(word.rsplit("/", 1)[-1] for word in words if word.startswith(("--run.name=", "--out=")))
         ran.append(f"{program} {name.removeprefix('--run.name=')}")
         if program.startswith("train/"):
@@ -81,7 +82,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         else:
             evaluate(parse(EcomScriptConfig, [*words[1:], "--resamples=20", "--threads=1"]))
 
-    monkeypatch.setattr(learning_curve, "command", here)
+    monkeypatch.setattr(teaching, "command", here)
     return ran
 
 

@@ -1,0 +1,68 @@
+"""Does purchase-intent knowledge help a judge? `python scripts/ablate.py step_product -- --intents.data sample:train`
+
+Teaches and examines a judge for every condition and seed (what stands behind -- goes to the training command) and
+writes ablation.json and ablation.md: means, deviations, paired differences to none and to shuffled intents. What was
+stopped goes on, what failed is told of and tried again by the same command; conditions and seeds can be added later.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.ecomscript.ablation import CONDITIONS, PAGE, AblationConfig, ablate, page_of
+from recipes.judgments import JUDGMENTS
+
+
+def parser() -> argparse.ArgumentParser:
+    about, more = (__doc__ or "").split("\n\n", 1)
+    parser = argparse.ArgumentParser(description=about, epilog=more)
+    parser.add_argument("judgment", choices=list(JUDGMENTS))
+    conditions = f"of {', '.join(CONDITIONS)} (all)"
+    parser.add_argument("--conditions", type=lambda text: text.split(","), default=CONDITIONS, help=conditions)
+    numbers = "such as 0,1,2 (%(default)s)"
+    parser.add_argument(
+        "--seeds", type=lambda text: [int(part) for part in text.split(",")], default="0,1,2,3,4", help=numbers
+    )
+    parser.add_argument("--test", default="sample:test", help="the records to be examined on (%(default)s)")
+    parser.add_argument("--out", type=Path, help="the ablation's folder (results/ablation/JUDGMENT)")
+    parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
+    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples (%(default)s)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: all cells are there; 1: some failed, or data or settings do not allow it; 2: wrong usage; 130: interrupted."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    cut = given.index("--") if "--" in given else len(given)
+    chosen = parser().parse_args(given[:cut])
+    config = AblationConfig(
+        chosen.judgment,
+        chosen.out or Path("results/ablation") / chosen.judgment,
+        chosen.conditions,
+        chosen.seeds,
+        chosen.test,
+        given[cut + 1 :],
+        shlex.split(chosen.launch),
+        chosen.resamples,
+    )
+    try:
+        made = ablate(config, Console(stderr=True, highlight=False, soft_wrap=True))
+    except (ValueError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        return 130
+    print(page_of(made))
+    print(config.out / PAGE)
+    return 1 if made["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""An ablation: every condition and seed once, failures told and survived, differences that are paired, honest words."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from benchmarks.ecomscript import ablation
+from benchmarks.ecomscript.ablation import AblationConfig, Found, ablate, page_of, summarise, words_of
+from benchmarks.results import RESULTS, to_line
+from scripts.ablate import main
+
+QUIET = Console(file=io.StringIO())
+CONDITIONS = ("none", "mixed", "mixed:shuffled")
+FLAGS = ("--intents.data=known.jsonl",)
+
+
+def write_test(path: Path, count: int = 8) -> str:
+    lines = [
+        {"id": f"r{n}", "goal": f"goal {n // 2}", "step": "bake", "product": {"title": f"Tin {n}"}, "label": n % 2}
+        for n in range(count)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> AblationConfig:
+    test = write_test(tmp_path / "test.jsonl")
+    return AblationConfig("step_product", tmp_path / "out", CONDITIONS, (0, 1), test, FLAGS, (), 50)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Judges that are right on the first so many records, where commands would train and examine; what was run."""
+    names: list[str] = []
+    right = {"none": 4, "mixed": 6, "mixed-shuffled": 4}
+
+    def here(course: Any, name: str, *words: str) -> Path:
+        results: Path = course.out / "results" / name
+        if (results / RESULTS).is_file():
+            return results
+        names.append(name)
+        if name == "mixed-shuffled-seed1" and names.count(name) == 1:
+            raise RuntimeError("train/step_product.py ended with status 1 (see above): out of memory")
+        condition, seed = name.rsplit("-seed", 1)
+        results.mkdir(parents=True)
+        lines = []
+        for n in range(8):
+            hit = n < right[condition] + int(seed)
+            verdict = n % 2 if hit else 1 - n % 2
+            line = {
+                "id": f"r{n}",
+                "group": f"goal {n // 2}",
+                "label": n % 2,
+                "margin": verdict - 0.5,
+                "verdict": verdict,
+            }
+            lines.append(to_line(line))
+        (results / "predictions.jsonl").write_text("".join(lines))
+        (results / RESULTS).write_text("{}")
+        return results
+
+    monkeypatch.setattr(ablation, "teach_and_examine", here)
+    return names
+
+
+def test_conditions_become_flags() -> None:
+    assert words_of("none", "t.jsonl") == ["--intents.mode=none"]
+    assert words_of("mixed", "t.jsonl") == ["--intents.mode=mixed", "--intents.apart=t.jsonl"]
+    assert words_of("context:shuffled", "t")[0::2] == ["--intents.mode=context", "--intents.shuffled"]
+
+
+def test_every_cell_is_run_once_and_a_failed_one_is_told_and_tried_again(
+    config: AblationConfig, ran: list[str]
+) -> None:
+    made = ablate(config, QUIET)
+    cells = [f"{name}-seed{seed}" for seed in (0, 1) for name in ("none", "mixed", "mixed-shuffled")]
+    assert ran == cells
+    assert "out of memory" in made["failed"]["mixed-shuffled-seed1"]
+    assert "failed: mixed-shuffled-seed1: train/step_product.py ended with status 1" in page_of(made)
+    again = ablate(config, QUIET)
+    assert ran == [*cells, "mixed-shuffled-seed1"] and not again["failed"]
+    none, mixed, control = again["conditions"]
+    # Right in 4 and 5, 6 and 7, 4 and 5 of 8 records.
+    assert none["metrics"]["accuracy"]["value"] == pytest.approx(4.5 / 8)
+    assert none["metrics"]["accuracy"]["deviation"] == pytest.approx(np.sqrt(0.5) / 8)
+    assert mixed["to_none"]["accuracy"]["value"] == mixed["to_shuffled"]["accuracy"]["value"] == pytest.approx(2 / 8)
+    assert control["to_none"]["accuracy"] == {"value": 0, "low": 0, "high": 0, "undefined": 0}
+    assert json.loads((config.out / "ablation.json").read_text())["seeds"] == [0, 1]
+    page = (config.out / "ablation.md").read_text()
+    assert "| none | 2 | 0.562 ± 0.088 |" in page
+    assert "- mixed: no difference shown against none (+0.250 [+0.000, " in page
+    more = ablate(replace(config, seeds=(0,)), QUIET)
+    assert len(ran) == len(cells) + 1 and [row["seeds"] for row in more["conditions"]] == [[0], [0], [0]]
+
+
+def told(gain: float, spread: float, groups: int = 40) -> str:
+    """The page of a comparison in which mixed gains ``gain`` in every draw, more or less."""
+    noise = np.random.default_rng(0).normal(0, spread, 201)
+    cells = {
+        name: {seed: {key: np.full(201, 0.6) + shift * noise + shift * gain for key in ("accuracy", "macro_f1", "auc")}}
+        for seed in (0,)
+        for name, shift in (("none", 0), ("mixed", 1), ("mixed:shuffled", 0))
+    }
+    config = AblationConfig("step_product", Path(), CONDITIONS, (0,), "sample:test")
+    return page_of(summarise(config, Found(cells, {}, groups), 100))
+
+
+def test_the_sentence_is_what_the_interval_supports() -> None:
+    assert "mixed: a gain against none (+0.1" in told(0.1, 0.01) and "a gain against shuffled" in told(0.1, 0.01)
+    assert "mixed: a loss against none (-0." in told(-0.1, 0.01)
+    assert "mixed: no difference shown against none" in told(0.01, 0.1)
+
+
+def test_the_command_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["step_product", "--out", str(tmp_path / "out"), "--test", write_test(tmp_path / "test.jsonl")]
+    assert main([*words, "--", "--config", "x"]) == 1
+    assert "no knowledge to inject: give --intents.data FILE" in capsys.readouterr().err
+    assert main([*words, "--conditions", "mixed", "--", *FLAGS]) == 1
+    assert "none among the conditions" in capsys.readouterr().err
+    assert main([*words, "--conditions", "none,mixd", "--", *FLAGS]) == 1
+    assert "mixd given; there are none, sequential, mixed, context, sequential:shuffled" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
