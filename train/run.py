@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
-import torch
 from rich.console import Console
-from transformers import EarlyStoppingCallback, TrainingArguments, set_seed
+from transformers import EarlyStoppingCallback, set_seed
 from transformers.utils import logging as transformers_logging
 
 from models.checkpoint import resolve
@@ -19,14 +17,18 @@ from models.folder import sole_writer
 from models.judge import Judge, new_judge
 from models.runtime import one_of_many, this_process, use_threads, versions
 from recipes.base import Judgment
+from recipes.reading import fingerprint
 from train.arguments import parse
 from train.callbacks import MetricsFile, WandbRun
-from train.checkpoints import Checkpoints, newest_whole, written_by
+from train.checkpoints import Checkpoints
 from train.command import default_config
 from train.config import TrainConfig
 from train.data import RunData, Split, prepare, read_run_data
 from train.dry_run import report
 from train.ending import finish
+from train.intents import beside_products, mixed_in, pairs_to_learn, read_knowledge
+from train.intents_first import carry_over, learn_intents
+from train.learning import go_on, refuse_to_shard, training_arguments
 from train.publishing.after_training import check_before, publish_after
 from train.report import ReportPage
 from train.runs import RunFolder
@@ -53,7 +55,10 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     with state.main_process_first():
         data = read_run_data(judgment, config.data, config.seed)
         checkpoint = resolve(config.checkpoint)
-    facts: dict[str, Any] = {"data": data.fingerprints, "versions": versions()}
+    known = read_knowledge(config, judgment, data, say)
+    told = {"intents": fingerprint(known)} if known else {}
+    facts: dict[str, Any] = {"data": {**data.fingerprints, **told}, "versions": versions()}
+    judgment, data = beside_products(judgment, data, known, config, say)
     if not config.dry_run:
         folder.check(config, facts)
         if folder.finished and not config.run.overwrite:
@@ -76,6 +81,9 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
     )
     judge = make().with_spec(versions=versions())
     splits = prepare_splits(judgment, data, judge, config, say)
+    pairs = pairs_to_learn(config, known)
+    if config.intents.mode == "mixed":
+        splits["train"] = mixed_in(splits["train"], pairs, judge, config, say)
     if config.dry_run:
         report(Console(quiet=not state.is_main_process), config, judge, list(splits.values()))
         return None
@@ -85,6 +93,12 @@ def train(judgment: Judgment[Any], config: TrainConfig) -> dict[str, Any] | None
         if state.is_main_process:
             folder.open(config, facts)
         state.wait_for_everyone()
+        if config.intents.mode == "sequential":
+            learned = learn_intents(config, folder, judge, pairs, say)
+            del judge  # one model at a time
+            set_seed(config.seed)
+            judge = make().with_spec(versions=versions())
+            carry_over(learned, judge)
         return _learn(judgment, config, folder, judge, splits, make, say)
 
 
@@ -153,77 +167,12 @@ def _learn(
         balanced_weights(list(labels)) if config.optim.class_weights == "balanced" else (1.0, 1.0),
         config.optim.label_smoothing,
         callbacks,
+        config.optim.together,
     )
-    _refuse_to_shard(trainer, config)
-    with state.main_process_first():
-        last = newest_whole(folder.checkpoints)
-    if last is not None:
-        step, wrote = int(last.name.rsplit("-", 1)[1]), written_by(last)
-        others = f"; {wrote} processes wrote it, so dropout is drawn anew" if wrote != state.num_processes else ""
-        say.print(f"resuming {folder.path} from update {step} ({last.name}{others})")
-        if state.is_main_process:
-            folder.cut_metrics(step)
-    trainer.train(resume_from_checkpoint=str(last) if last else None)
+    refuse_to_shard(trainer, config)
+    go_on(trainer, folder, say)
     summary = finish(judgment, config, folder, trainer, splits, make, say)
     wandb_run.finish(folder.adapter, summary)
     if state.is_main_process:
         publish_after(config, folder, judgment.name, say)
     return summary
-
-
-def training_arguments(config: TrainConfig, folder: RunFolder, records: int, processes: int) -> TrainingArguments:
-    """transformers' arguments for a run. Raises ValueError where the batch cannot be cut as asked."""
-    optim = config.optim
-    micro = min(optim.micro_batch_size, max(1, optim.batch_size // processes))
-    if optim.batch_size % (micro * processes):
-        raise ValueError(
-            f"optim.batch_size {optim.batch_size} is not a multiple of optim.micro_batch_size {micro} x {processes} "
-            f"processes; give {micro * processes * max(1, round(optim.batch_size / (micro * processes)))}"
-        )
-    updates = optim.max_steps or math.ceil(math.ceil(records / optim.batch_size) * optim.epochs)
-    every = config.evaluation.every
-    steps = max(1, round(every * updates)) if every < 1 else round(every)
-    return TrainingArguments(
-        output_dir=str(folder.checkpoints),
-        per_device_train_batch_size=micro,
-        per_device_eval_batch_size=config.evaluation.batch_size,
-        gradient_accumulation_steps=optim.batch_size // (micro * processes),
-        learning_rate=optim.learning_rate,
-        num_train_epochs=optim.epochs,
-        max_steps=optim.max_steps or -1,
-        lr_scheduler_type=optim.schedule if optim.schedule != "constant" else "constant_with_warmup",
-        warmup_steps=math.ceil(optim.warmup * updates),
-        weight_decay=optim.weight_decay,
-        max_grad_norm=optim.max_grad_norm,
-        activation_checkpointing=optim.gradient_checkpointing,
-        activation_checkpointing_kwargs={"use_reentrant": False},
-        # Without it, processes on a machine without an accelerator each take themselves for the only one.
-        use_cpu=not torch.accelerator.is_available(),
-        bf16=config.method == "full" and torch.cuda.is_available() and torch.cuda.is_bf16_supported(),
-        eval_strategy="steps",
-        eval_steps=steps,
-        save_strategy="steps",
-        save_steps=steps,
-        load_best_model_at_end=True,
-        metric_for_best_model=config.evaluation.metric,
-        greater_is_better=config.evaluation.upwards,
-        logging_steps=config.tracking.log_every,
-        logging_nan_inf_filter=False,
-        report_to="none",
-        remove_unused_columns=False,
-        label_names=["labels"],
-        seed=config.seed,
-        data_seed=config.seed,
-        ddp_find_unused_parameters=False,
-        dataloader_pin_memory=torch.cuda.is_available(),
-    )
-
-
-def _refuse_to_shard(trainer: JudgeTrainer, config: TrainConfig) -> None:
-    """Raises ValueError for what accelerate's FSDP2 cannot do (tried with 1.15): it fails late, or in other words."""
-    if not trainer.is_fsdp_enabled:
-        return
-    quantized = config.model.quantization != "none"
-    if quantized or trainer.judge.encoder.bidirectional:
-        what = "a quantized backbone" if quantized else "an encoder"
-        raise ValueError(f"FSDP cannot shard {what}; start with --config_file configs/accelerate/multi-gpu.yaml")
