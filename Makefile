@@ -29,7 +29,7 @@ lint: .venv/dev.installed ## style, types, and which room imports which
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/dev.installed ## scoring and training beside what people use, which it installs first: hours on two cores
+bench: .venv/dev.installed ## scoring, answering and training beside what people use, which it installs first: hours on two cores
 	$(BIN)/python scripts/bench.py
 
 # A dot for each package that pip finds: an install takes minutes, and pip says nothing or too much of it.

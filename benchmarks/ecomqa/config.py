@@ -25,7 +25,7 @@ class GradingConfig:
         split: the grade where no grade has more than half of the votes: wrong, not_attempted, correct, or first (the
             judge named first decides).
         unparsed: what a vote that cannot be read counts as: ignore, wrong or not_attempted.
-        max_tokens: tokens a judge may write; None is 16, or 200 under ``reasoned``. Judges that reason need more.
+        max_tokens: tokens a judge may write; None is 16, or 128 under ``reasoned``. Judges that reason need more.
     """
 
     prompts: str = ""

@@ -67,7 +67,7 @@ class JudgePrompt:
 PROMPTS = {
     "standard": JudgePrompt(_STANDARD, 16),
     "examples": JudgePrompt(_EXAMPLES, 16),
-    "reasoned": JudgePrompt(_REASONED, 200),
+    "reasoned": JudgePrompt(_REASONED, 128),
 }
 _CONCLUDED = re.compile(r"(?:评分|结论|评为|grade)\s*[:：是为]*\s*[*“\"(（\[【]*([ABC])(?![A-Za-z])", re.IGNORECASE)
 _BARE = re.compile(r"[\W_]*(?:(?:评分|答案|结论)[\W_]*)?([ABC])(?:[\W_]*(正确|错误|未作答))?[\W_]*", re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Answers beside transformers' plain ``generate``: in turn, several rounds, medians, and how many texts are the same."""
+"""Answers beside transformers' plain ``generate``: in turn, several rounds, medians, and how many texts agree."""
 
 from __future__ import annotations
 
