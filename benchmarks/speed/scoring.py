@@ -49,6 +49,12 @@ class Contestant:
         return found
 
 
+def ours(threads: int) -> list[Contestant]:
+    """Our engine in each precision."""
+    command = (sys.executable, "-m", "benchmarks.speed.ours", "{work}", "{out}", "--threads", str(threads))
+    return [Contestant(f"ecomjudge {dtype}", (*command, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
+
+
 def contestants(threads: int, say: Console, peers: Sequence[str], alone: int) -> list[Contestant]:
     """Ours in each precision, and those of the peers asked for (harness, vllm) for decoders.
 
@@ -56,8 +62,7 @@ def contestants(threads: int, say: Console, peers: Sequence[str], alone: int) ->
         alone: records for the harness, which shares nothing between them.
     """
     many = ("--threads", str(threads))
-    ours = (sys.executable, "-m", "benchmarks.speed.ours", "{work}", "{out}", *many)
-    found = [Contestant(f"ecomjudge {dtype}", (*ours, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
+    found = ours(threads)
     if "harness" in peers:
         script = (str(HARNESS.ready(say)), str(PEERS / "lm_eval_scores.py"), "{work}", "{out}", *many)
         found += [
@@ -75,11 +80,10 @@ def contestants(threads: int, say: Console, peers: Sequence[str], alone: int) ->
 
 def encoder_contestants(threads: int, say: Console, peers: Sequence[str]) -> list[Contestant]:
     """Ours in each precision, and sentence-transformers' CrossEncoder where it is asked for (cross-encoder)."""
-    many = ("--threads", str(threads))
-    ours = (sys.executable, "-m", "benchmarks.speed.ours", "{work}", "{out}", *many)
-    found = [Contestant(f"ecomjudge {dtype}", (*ours, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
+    found = ours(threads)
     if "cross-encoder" in peers:
-        script = (str(CROSS_ENCODER.ready(say)), str(PEERS / "cross_encoder_scores.py"), "{work}", "{out}", *many)
+        script = (str(CROSS_ENCODER.ready(say)), str(PEERS / "cross_encoder_scores.py"), "{work}", "{out}")
+        script = (*script, "--threads", str(threads))
         found += [
             Contestant("CrossEncoder float32", script),
             Contestant("CrossEncoder bfloat16", (*script, "--dtype", "bfloat16")),
