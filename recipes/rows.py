@@ -193,9 +193,14 @@ def _sample_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
     if split not in SPLITS:
         yield Fault(reference, None, "", f"the sample has no such split; give one of {', '.join(SPLITS)}")
         return
+    if judgment == "intents" and split != "train":
+        yield Fault(reference, None, "", "intents of held-out products would give answers away; give sample:train")
+        return
     from recipes.sample.build import build_split
+    from recipes.sample.intents import training_intents
 
-    for number, record in enumerate(build_split(judgment, split), 1):
+    records = training_intents() if judgment == "intents" else build_split(judgment, split)
+    for number, record in enumerate(records, 1):
         yield Row(number, record.model_dump())
 
 

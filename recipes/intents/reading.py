@@ -15,8 +15,6 @@ from recipes.intents.sources import Source, source_of
 from recipes.reading import read_records
 from recipes.rows import Row, file_rows
 
-SAMPLE = "sample:train"
-
 
 @dataclass(frozen=True)
 class Filters:
@@ -55,9 +53,6 @@ def read_intents(
 
 
 def _read(reference: str, skipped: Skipped) -> Iterator[IntentRecord]:
-    if reference.startswith("sample:"):
-        yield from _of_sample(reference)
-        return
     source = _published(reference)
     if source is None:
         for record in read_records(INTENTS, reference, require_label=False):
@@ -72,15 +67,6 @@ def _read(reference: str, skipped: Skipped) -> Iterator[IntentRecord]:
             one = make(IntentRecord, skipped, {"id": f"{source.name}-{row.line}-{number}", **fields})
             if one is not None:
                 yield one
-
-
-def _of_sample(reference: str) -> Iterator[IntentRecord]:
-    if reference != SAMPLE:
-        message = "intents of held-out products would give answers away; give sample:train"
-        raise DataFaults([Fault(reference, None, "", message)])
-    from recipes.sample.intents import training_intents
-
-    yield from (record.model_copy(update={"label": 1}) for record in training_intents())
 
 
 def _published(reference: str) -> Source | None:

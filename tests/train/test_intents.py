@@ -26,11 +26,13 @@ from recipes.judgments import get_judgment
 from recipes.script_verify import SCRIPT_VERIFY
 from recipes.step_product import STEP_PRODUCT
 from train import intents_first, run
+from train.arguments import parse
 from train.command import training_command
 from train.config import IntentsConfig, TrainConfig
 from train.run import train
 from train.runs import RunFolder
 
+ROOT = Path(__file__).resolve().parents[2]
 MEASURED = ("runtime", "per_second", "mfu", "peak_memory")
 
 
@@ -227,3 +229,16 @@ def test_a_script_has_no_products_to_set_intents_beside(tiny_config: TrainConfig
     config = replace(tiny_config, intents=IntentsConfig(mode="context", data=("sample:train",)))
     with pytest.raises(ValueError, match="script_verify shows no products to set intents beside"):
         train(SCRIPT_VERIFY, config)
+
+
+def test_the_example_is_read_and_its_header_runs_it() -> None:
+    path = ROOT / "configs" / "intents" / "step_product-minilm.yaml"
+    config = parse(TrainConfig, ["--config", str(path)])
+    assert (config.intents.mode, config.intents.data, config.intents.apart) == (
+        "sequential",
+        ("sample:train",),
+        ("sample:test",),
+    )
+    command = path.read_text(encoding="utf-8").splitlines()[1].split()
+    assert command[:4] == ["#", "accelerate", "launch", "--config_file"] and command[6] == "--config"
+    assert (ROOT / command[4]).is_file() and (ROOT / command[5]).is_file() and ROOT / command[7] == path
