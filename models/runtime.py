@@ -8,9 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import huggingface_hub
 import torch
+import transformers
 from accelerate import PartialState
 from accelerate.utils import parse_flag_from_env
+
+from models.endings import FAILED, FAULTS, STOPPED, in_words, interrupted
 
 VERSIONED = ("torch", "transformers", "peft", "accelerate", "bitsandbytes", "tokenizers", "ecomjudge")
 
@@ -40,31 +44,34 @@ def this_process() -> PartialState:
     return PartialState(cpu=not torch.accelerator.is_available() or parse_flag_from_env("ACCELERATE_USE_CPU"))
 
 
+def plain_output() -> None:
+    """No bars that are drawn over themselves: in a file they are thousands of lines. Those of ours know it already."""
+    huggingface_hub.utils.disable_progress_bars()
+    transformers.utils.logging.disable_progress_bar()
+
+
 @contextmanager
-def one_of_many() -> Iterator[PartialState]:
+def one_of_many(goes_on: bool = True) -> Iterator[PartialState]:
     """This process among those that a launcher started (or alone), its process group closed at the end.
 
     A ValueError (faults in data or settings) or an OSError (files that are absent, forbidden or find no room) ends
     every process with status 1; the main process says the sentence. Ctrl-C ends it with 130, as the shell would.
+
+    Args:
+        goes_on: the same command goes on from where it was stopped.
     """
     state = this_process()
+    if not sys.stderr.isatty():
+        plain_output()
     try:
         yield state
-    except (ValueError, OSError) as error:
+    except FAULTS as error:
         if state.is_main_process:
             print(f"error: {in_words(error)}", file=sys.stderr)
-        sys.exit(1)
+        sys.exit(FAILED)
     except KeyboardInterrupt:
         if state.is_main_process:
-            print("interrupted; the same command goes on from here", file=sys.stderr)
-        sys.exit(130)
+            print(interrupted(goes_on), file=sys.stderr)
+        sys.exit(STOPPED)
     finally:
         state.destroy_process_group()
-
-
-def in_words(error: Exception) -> str:
-    """What to tell of an error: the system's as "/data/run: Permission denied", any other in its own words."""
-    if isinstance(error, OSError) and error.strerror:
-        where = error.filename2 or error.filename
-        return f"{where}: {error.strerror}" if where else error.strerror
-    return str(error)

@@ -3,6 +3,10 @@
 Teaches and examines a judge for every condition and seed (what stands behind -- goes to the training command) and
 writes ablation.json and ablation.md: means, deviations, paired differences to none and to shuffled intents. What was
 stopped goes on, what failed is told of and tried again by the same command; conditions and seeds can be added later.
+
+examples:
+  python scripts/ablate.py step_product -- --intents.data sample:train
+  python scripts/ablate.py step_product --conditions none,mixed --seeds 0,1 -- --intents.data intents.jsonl
 """
 
 from __future__ import annotations
@@ -16,26 +20,28 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.ecomscript.ablation import CONDITIONS, PAGE, AblationConfig, ablate, page_of
+from models.endings import ends_in_words
 from recipes.judgments import JUDGMENTS
+from train.helping import described
 
 
 def parser() -> argparse.ArgumentParser:
-    about, more = (__doc__ or "").split("\n\n", 1)
-    parser = argparse.ArgumentParser(description=about, epilog=more)
-    parser.add_argument("judgment", choices=list(JUDGMENTS))
+    parser = described(str(__doc__))
+    parser.add_argument("judgment", choices=list(JUDGMENTS), help="what is judged")
     conditions = f"of {', '.join(CONDITIONS)} (all)"
     parser.add_argument("--conditions", type=lambda text: text.split(","), default=CONDITIONS, help=conditions)
-    numbers = "such as 0,1,2 (%(default)s)"
+    numbers = "such as 0,1,2"
     parser.add_argument(
         "--seeds", type=lambda text: [int(part) for part in text.split(",")], default="0,1,2,3,4", help=numbers
     )
-    parser.add_argument("--test", default="sample:test", help="the records to be examined on (%(default)s)")
-    parser.add_argument("--out", type=Path, help="the ablation's folder (results/ablation/JUDGMENT)")
+    parser.add_argument("--test", default="sample:test", help="the records to be examined on")
+    parser.add_argument("--out", type=Path, help="the ablation's folder (default: results/ablation/JUDGMENT)")
     parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
-    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples (%(default)s)")
+    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples")
     return parser
 
 
+@ends_in_words(goes_on=True)
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: all cells are there; 1: some failed, or data or settings do not allow it; 2: wrong usage; 130: interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -51,14 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shlex.split(chosen.launch),
         chosen.resamples,
     )
-    try:
-        made = ablate(config, Console(stderr=True, highlight=False, soft_wrap=True))
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
+    made = ablate(config, Console(stderr=True, highlight=False, soft_wrap=True))
     print(page_of(made))
     print(config.out / PAGE)
     return 1 if made["failed"] else 0

@@ -1,14 +1,23 @@
-"""How fast judging and teaching are beside what people use: `make bench` for all, `--parts '[scoring]'` for a part."""
+"""How fast judging and teaching are beside what people use: `make bench` for all, `--parts '[scoring]'` for a part.
+
+examples:
+  python scripts/bench.py --parts '[scoring]'
+  python scripts/bench.py --parts '[training, growth]' --out bench
+"""
 
 from __future__ import annotations
 
 from benchmarks.speed.config import SpeedConfig
 from benchmarks.speed.run import bench
+from models.runtime import one_of_many
 from train.arguments import parse
 
 
 def main() -> None:
-    bench(parse(SpeedConfig, doc=str(__doc__)))
+    """Ends with status 1 for faults in settings or files, 2 for wrong usage, 130 where it is interrupted."""
+    config = parse(SpeedConfig, doc=str(__doc__))
+    with one_of_many(goes_on=False):
+        bench(config)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Build a benchmark's data: `python scripts/build.py ecomqa --corpus DIR --generator M ...`.
 
-`build.py BENCHMARK --help` lists the keys of a benchmark.
+`build.py BENCHMARK --help` lists the keys of a benchmark and their defaults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from train.arguments import choose, parse
 
 
 def ecomqa(arguments: Sequence[str]) -> None:
-    """Questions on e-commerce from texts: drafted, checked, filtered by difficulty and by people."""
+    """Questions on e-commerce from texts: drafted, checked, filtered by difficulty and by people.
+
+    examples:
+      python scripts/build.py ecomqa --corpus texts/ --generator smollm2-135m --language English --out build/mine
+    """
     from benchmarks.ecomqa.build.config import EcomQABuildConfig
     from benchmarks.ecomqa.build.run import build
 
@@ -22,7 +26,12 @@ def ecomqa(arguments: Sequence[str]) -> None:
 
 
 def ecomagent(arguments: Sequence[str]) -> None:
-    """Shopping tasks of EComAgentBench from any catalogue, validated; the same for the same seed."""
+    """Shopping tasks of EComAgentBench from any catalogue, validated; the same for the same seed.
+
+    examples:
+      python scripts/build.py ecomagent --tasks 50 --out build/tasks
+      python scripts/build.py ecomagent --catalogue shop.sqlite --generator smollm2-135m --out build/tasks
+    """
     from benchmarks.ecomagent.build.config import EcomAgentBuildConfig
     from benchmarks.ecomagent.build.run import build
 
@@ -35,11 +44,17 @@ def ecomagent_catalogue(arguments: Sequence[str]) -> None:
     """The shop of EComAgentBench: one searchable file from metadata and reviews of Amazon Reviews 2023's form."""
     from benchmarks.ecomagent.catalogue_command import build_catalogue
 
-    build_catalogue(arguments)
+    with one_of_many():
+        build_catalogue(arguments)
 
 
 def ecomscript(arguments: Sequence[str]) -> None:
-    """EcomScriptBench from a catalogue and its reviews: goals, scripts, intents, aligned products, annotated sets."""
+    r"""EcomScriptBench from a catalogue and its reviews: goals, scripts, intents, aligned products, annotated sets.
+
+    examples:
+      python scripts/build.py ecomscript --metadata meta.jsonl --reviews reviews.jsonl \
+          --generator http://localhost:8000/v1#model --out build/ecomscript
+    """
     from benchmarks.ecomscript.build.config import EcomScriptBuildConfig
     from benchmarks.ecomscript.build.run import build
 
@@ -49,7 +64,11 @@ def ecomscript(arguments: Sequence[str]) -> None:
 
 
 def ecomscript_cost(arguments: Sequence[str]) -> None:
-    """What EcomScriptBench's construction would cost at any size, by the rates of one that was made."""
+    """What EcomScriptBench's construction would cost at any size, by the rates of one that was made.
+
+    examples:
+      python scripts/build.py ecomscript-cost --built build/ecomscript --products 100000 --reviews 200000
+    """
     from benchmarks.ecomscript.build.cost import CostConfig, show_cost
 
     config = parse(CostConfig, arguments, doc=str(ecomscript_cost.__doc__))
@@ -58,7 +77,11 @@ def ecomscript_cost(arguments: Sequence[str]) -> None:
 
 
 def ecomscript_pilot(arguments: Sequence[str]) -> None:
-    """A step as a search query against alignment by purchase intents, on the shipped sample's catalogue."""
+    """A step as a search query against alignment by purchase intents, on the shipped sample's catalogue.
+
+    examples:
+      python scripts/build.py ecomscript-pilot --embedder minilm
+    """
     from benchmarks.ecomscript.build.pilot import PilotConfig, pilot
 
     config = parse(PilotConfig, arguments, doc=str(ecomscript_pilot.__doc__))
@@ -67,7 +90,11 @@ def ecomscript_pilot(arguments: Sequence[str]) -> None:
 
 
 def ecomscript_speed(arguments: Sequence[str]) -> None:
-    """Time and memory of alignment over catalogues of several sizes, exact and approximate."""
+    """Time and memory of alignment over catalogues of several sizes, exact and approximate.
+
+    examples:
+      python scripts/build.py ecomscript-speed --products '[10000, 100000]'
+    """
     from benchmarks.ecomscript.build.speed import AlignSpeedConfig, measure_speed
 
     config = parse(AlignSpeedConfig, arguments, doc=str(ecomscript_speed.__doc__))

@@ -3,6 +3,10 @@
 Prints the differences (the second's less the first's) of accuracy, macro-F1 and AUC with paired bootstrap intervals,
 McNemar's test, and accuracy in slices; writes comparison.html with the records on which the two differ, and
 comparison.json. Runs over different data are refused.
+
+examples:
+  python scripts/compare.py results/ecomscript/step_product/one results/ecomscript/step_product/other
+  python scripts/compare.py results/one results/other --data test.jsonl --out one_and_other.html
 """
 
 from __future__ import annotations
@@ -17,29 +21,27 @@ from rich.console import Console
 from benchmarks.ecomscript.comparing import compare_runs, read_run
 from benchmarks.ecomscript.comparison_page import as_json, as_page, as_table
 from benchmarks.results import to_json, write_text
+from models.endings import ends_in_words
+from train.helping import described
 
 
 def parser() -> argparse.ArgumentParser:
-    about, more = (__doc__ or "").split("\n\n", 1)
-    parser = argparse.ArgumentParser(description=about, epilog=more)
+    parser = described(str(__doc__))
     parser.add_argument("first", type=Path, metavar="A", help="the folder of an evaluation (scripts/evaluate.py)")
     parser.add_argument("second", type=Path, metavar="B", help="the folder of another one over the same records")
-    parser.add_argument("--data", help="the records, for their texts and slices; where the runs name them by default")
-    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="draws them (%(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("comparison.html"), help="the HTML file (%(default)s)")
+    parser.add_argument("--data", help="the records, where they lie elsewhere than the runs say")
+    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples")
+    parser.add_argument("--seed", type=int, default=0, help="draws them")
+    parser.add_argument("--out", type=Path, default=Path("comparison.html"), help="the HTML file")
     return parser
 
 
+@ends_in_words()
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: compared; 1: the runs do not allow it; 2: wrong usage."""
     given = parser().parse_args(arguments)
-    try:
-        runs = read_run(given.first), read_run(given.second)
-        comparison = compare_runs(*runs, given.data, given.resamples, given.seed)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    runs = read_run(given.first), read_run(given.second)
+    comparison = compare_runs(*runs, given.data, given.resamples, given.seed)
     write_text(given.out, as_page(comparison))
     write_text(given.out.with_suffix(".json"), to_json(as_json(comparison)))
     Console(highlight=False).print(as_table(comparison))

@@ -2,12 +2,17 @@
 
 A table is `published` (the main table of the ChineseEcomQA paper), a CSV file with a column `model`, or a folder of
 results whose reports were written. Prints the shifts and correlations and writes the slope picture as one HTML file.
+
+examples:
+  python scripts/compare_ranks.py published results/ecomqa
+  python scripts/compare_ranks.py published my_table.csv --column CC --second_column concepts --out ranks.html
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -15,26 +20,31 @@ from rich.table import Table
 
 from benchmarks.ecomqa.rank_page import ranks_page, signed
 from benchmarks.ecomqa.ranks import RankComparison, compare_ranks, read_scores
+from models.endings import ends_in_words
+from train.helping import described
 
 
-def main() -> None:
-    about, more = (__doc__ or "").split("\n\n", 1)
-    parser = argparse.ArgumentParser(description=about, epilog=more)
+def parser() -> argparse.ArgumentParser:
+    parser = described(str(__doc__))
     parser.add_argument("first", help="the table whose order comes first")
     parser.add_argument("second", help="the table it is compared with")
     parser.add_argument("--column", default="average", help="the score, in the first table and in the second")
     parser.add_argument("--second_column", help="the score in the second table, where it has another name there")
     parser.add_argument("--out", default="ranks.html", help="the HTML file")
-    given = parser.parse_args()
+    return parser
+
+
+@ends_in_words()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: compared; 1: the tables do not allow it; 2: wrong usage."""
+    given = parser().parse_args(arguments)
     columns = (given.column, given.second_column or given.column)
     names = (given.first, given.second) if columns[0] == columns[1] else columns
-    try:
-        comparison = compare_ranks(read_scores(given.first, columns[0]), read_scores(given.second, columns[1]))
-    except (ValueError, FileNotFoundError) as error:
-        sys.exit(f"error: {error}")
+    comparison = compare_ranks(read_scores(given.first, columns[0]), read_scores(given.second, columns[1]))
     Path(given.out).write_text(ranks_page(comparison, names, " and ".join(dict.fromkeys(columns))), encoding="utf-8")
     Console(highlight=False).print(shown(comparison, names))
     print(given.out)
+    return 0
 
 
 def shown(comparison: RankComparison, names: tuple[str, str]) -> Table:
@@ -48,4 +58,4 @@ def shown(comparison: RankComparison, names: tuple[str, str]) -> Table:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

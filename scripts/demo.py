@@ -1,10 +1,16 @@
-"""The demo of `make demo`: teach a judge on the shipped sample, and examine it beside the untrained one."""
+"""The demo of `make demo`: teach a judge on the shipped sample, and examine it beside the untrained one.
+
+examples:
+  python scripts/demo.py
+  python scripts/demo.py --judgment script_verify --checkpoint smollm2-135m
+"""
 
 from __future__ import annotations
 
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +21,29 @@ from rich.table import Table
 from benchmarks.ecomscript.config import EcomScriptConfig
 from benchmarks.ecomscript.run import evaluate
 from models.checkpoint import resolve
+from models.endings import ends_in_words
 from models.judge import new_judge
 from recipes.judgments import JUDGMENTS, get_judgment
 from train.arguments import parse
 from train.command import CONFIGS
 from train.config import TrainConfig
+from train.helping import described
 
 RUNS = Path("runs")
 RESULTS = Path("results")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--checkpoint", default="minilm", help="a config of the judgment: minilm (default), smollm2-135m"
-    )
-    parser.add_argument("--judgment", default="step_product", choices=list(JUDGMENTS))
-    chosen = parser.parse_args()
+def parser() -> argparse.ArgumentParser:
+    parser = described(str(__doc__))
+    parser.add_argument("--checkpoint", default="minilm", help="a config of the judgment: minilm or smollm2-135m")
+    parser.add_argument("--judgment", default="step_product", choices=list(JUDGMENTS), help="what is judged")
+    return parser
+
+
+@ends_in_words(goes_on=True, also=(subprocess.CalledProcessError,))
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: taught and examined; 1: one of the two was not possible; 2: wrong usage."""
+    chosen = parser().parse_args(arguments)
     config_file = CONFIGS / chosen.judgment / f"{chosen.checkpoint}.yaml"
     run = RUNS / chosen.judgment / f"demo-{chosen.checkpoint}"
     command = ["-m", "accelerate.commands.launch", "--config_file", str(CONFIGS / "accelerate" / "cpu.yaml")]
@@ -52,6 +64,7 @@ def main() -> None:
     Console().print(
         side_by_side(f"{chosen.judgment}, {chosen.checkpoint}: records of goals never seen in training", rows)
     )
+    return 0
 
 
 def make_untrained(judgment_name: str, config_file: Path, folder: Path) -> Path:
@@ -92,4 +105,4 @@ def side_by_side(title: str, rows: dict[str, dict[str, Any]]) -> Table:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """Examine a checkpoint on a benchmark: `accelerate launch scripts/evaluate.py ecomscript --judgment J --data FILE ...`.
 
-Also works under plain python. `evaluate.py BENCHMARK --help` lists the keys of a benchmark.
+Also works under plain python. `evaluate.py BENCHMARK --help` lists the keys of a benchmark and their defaults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from train.arguments import choose, parse
 
 
 def ecomscript(arguments: Sequence[str]) -> None:
-    """The three tasks of EcomScriptBench: script_verify, step_product, holistic_verify."""
+    """The three tasks of EcomScriptBench: script_verify, step_product, holistic_verify.
+
+    examples:
+      python scripts/evaluate.py ecomscript --judgment step_product --adapter runs/step_product/NAME/adapter
+      python scripts/evaluate.py ecomscript --judgment script_verify --checkpoint smollm2-135m --shots 5
+    """
     from benchmarks.ecomscript.config import EcomScriptConfig
     from benchmarks.ecomscript.run import evaluate
 
@@ -22,7 +27,11 @@ def ecomscript(arguments: Sequence[str]) -> None:
 
 
 def ecomqa(arguments: Sequence[str]) -> None:
-    """ChineseEcomQA: ten sub-concepts, answered by a checkpoint or a served model, graded by rules and judges."""
+    """ChineseEcomQA: ten sub-concepts, answered by a checkpoint or a served model, graded by rules and judges.
+
+    examples:
+      python scripts/evaluate.py ecomqa --checkpoint smollm2-135m
+    """
     from benchmarks.ecomqa.config import EcomQAConfig
     from benchmarks.ecomqa.run import evaluate
 
@@ -32,7 +41,11 @@ def ecomqa(arguments: Sequence[str]) -> None:
 
 
 def ecomagent(arguments: Sequence[str]) -> None:
-    """EComAgentBench: a checkpoint or a served model shops with ten tools; every failure is laid to a requirement."""
+    """EComAgentBench: a checkpoint or a served model shops with ten tools; every failure is laid to a requirement.
+
+    examples:
+      python scripts/evaluate.py ecomagent --checkpoint smollm2-135m
+    """
     from benchmarks.ecomagent.config import EcomAgentConfig
     from benchmarks.ecomagent.run import evaluate
 

@@ -1,12 +1,15 @@
 """Judge rows of a file: `accelerate launch scripts/judge.py --adapter FOLDER --data rows.jsonl --out judged.jsonl`.
 
 Also works under plain python, and in a pipe: `... | python scripts/judge.py --adapter FOLDER > judged.jsonl`.
-`judge.py --help` lists the keys.
+Given again, the same command goes on from where it was stopped.
+
+examples:
+  python scripts/judge.py --adapter runs/step_product/NAME/adapter --data rows.jsonl --out judged.jsonl
+  python scripts/judge.py --adapter A --adapter B --adapter C --data plans.jsonl --out verdicts.jsonl
+  accelerate launch --num_processes 4 scripts/judge.py --adapter A --data rows.parquet --out judged.parquet
 """
 
 from __future__ import annotations
-
-import sys
 
 from judging.bulk import judge_rows
 from judging.config import BulkConfig
@@ -16,15 +19,9 @@ from train.arguments import parse
 
 def main() -> None:
     """Ends with status 1 for faults in settings or data, 2 for wrong usage, 130 where it is interrupted."""
-    config = parse(BulkConfig, doc=str(__doc__).split("\n\n", 1)[0])
-    with one_of_many():
-        try:
-            judge_rows(config)
-        except KeyboardInterrupt:
-            if config.out != "-":
-                raise
-            print("interrupted", file=sys.stderr)  # what went into a pipe cannot be gone on from
-            sys.exit(130)
+    config = parse(BulkConfig, doc=str(__doc__))
+    with one_of_many(goes_on=config.out != "-"):  # what went into a pipe cannot be gone on from
+        judge_rows(config)
 
 
 if __name__ == "__main__":

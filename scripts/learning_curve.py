@@ -1,7 +1,12 @@
-"""Accuracy against training size: `python scripts/learning_curve.py step_product --sizes 200,800,3200 -- --config F`.
+r"""Accuracy against training size: `python scripts/learning_curve.py step_product --sizes 200,800,3200 -- --config F`.
 
 Teaches a judge on each number of records (what stands behind -- goes to the training command), examines it on the test
 records, and writes curve.json and curve.html. What was stopped goes on; sizes and seeds can be added later.
+
+examples:
+  python scripts/learning_curve.py step_product --sizes 200,800,2000
+  python scripts/learning_curve.py script_verify --sizes 100,400 --seeds 0,1,2 --train train.jsonl --test test.jsonl \
+      -- --config configs/script_verify/smollm2-135m.yaml --optim.epochs 2
 """
 
 from __future__ import annotations
@@ -17,7 +22,9 @@ from rich.console import Console
 from benchmarks.ecomscript.curve_page import curve_page, curve_table
 from benchmarks.ecomscript.learning_curve import PAGE, CurveConfig, draw_curve
 from benchmarks.results import write_text
+from models.endings import ends_in_words
 from recipes.judgments import JUDGMENTS
+from train.helping import described
 
 
 def numbers(text: str) -> list[int]:
@@ -25,19 +32,19 @@ def numbers(text: str) -> list[int]:
 
 
 def parser() -> argparse.ArgumentParser:
-    about, more = (__doc__ or "").split("\n\n", 1)
-    parser = argparse.ArgumentParser(description=about, epilog=more)
-    parser.add_argument("judgment", choices=list(JUDGMENTS))
+    parser = described(str(__doc__))
+    parser.add_argument("judgment", choices=list(JUDGMENTS), help="what is judged")
     parser.add_argument("--sizes", type=numbers, required=True, help="training records, such as 200,800,3200")
-    parser.add_argument("--seeds", type=numbers, default="0", help="such as 0,1,2 (%(default)s)")
-    parser.add_argument("--train", default="sample:train", help="the training records (%(default)s)")
-    parser.add_argument("--test", default="sample:test", help="the records to be examined on (%(default)s)")
-    parser.add_argument("--out", type=Path, help="the curve's folder (results/learning_curve/JUDGMENT)")
+    parser.add_argument("--seeds", type=numbers, default="0", help="such as 0,1,2")
+    parser.add_argument("--train", default="sample:train", help="the training records")
+    parser.add_argument("--test", default="sample:test", help="the records to be examined on")
+    parser.add_argument("--out", type=Path, help="the curve's folder (default: results/learning_curve/JUDGMENT)")
     parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
-    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples (%(default)s)")
+    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples")
     return parser
 
 
+@ends_in_words(goes_on=True, also=(RuntimeError,))
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: drawn; 1: data, settings or a run do not allow it; 2: wrong usage; 130: interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
@@ -54,14 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         shlex.split(chosen.launch),
         chosen.resamples,
     )
-    try:
-        curve = draw_curve(config, Console(stderr=True, highlight=False, soft_wrap=True))
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
+    curve = draw_curve(config, Console(stderr=True, highlight=False, soft_wrap=True))
     write_text(config.out / PAGE, curve_page(curve))
     Console(highlight=False).print(curve_table(curve))
     print(config.out / PAGE)

@@ -22,12 +22,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from models.endings import ends_in_words
+from train.helping import described
+
 if TYPE_CHECKING:
     from train.publishing.publish import Parcel
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = described(str(__doc__))
     parser.add_argument("folder", type=Path, metavar="ADAPTER_FOLDER", help="the folder that training wrote")
     parser.add_argument("repo", metavar="ORG/NAME", help="the repository; a name alone is under your account")
     parser.add_argument("--private", action="store_true", help="make a private one, and refuse one that is public")
@@ -45,15 +48,14 @@ def parser() -> argparse.ArgumentParser:
     merging = parser.add_argument_group("to publish the judge merged into its backbone (see scripts/merge.py)")
     merging.add_argument("--merge", action="store_true", help="publish a whole model, that loads without peft")
     merging.add_argument("--checkpoint", help="the backbone, where the adapter was trained on a local folder")
-    merging.add_argument(
-        "--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights (%(default)s)"
-    )
+    merging.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of the weights")
     merging.add_argument(
         "--onto_full_precision", action="store_true", help="although it was trained over a quantized one"
     )
     return parser
 
 
+@ends_in_words(also=(RuntimeError,))
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: published, or a dry run without problems; 1: not published; 2: wrong usage."""
     chosen = parser().parse_args(arguments)
@@ -63,16 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     source: AbstractContextManager[Path] = nullcontext(chosen.folder)
     if chosen.merge:
         source = merged(chosen.folder, chosen.checkpoint, chosen.dtype, chosen.onto_full_precision)
-    try:
-        results = [read_results(path, chosen.folder) for path in chosen.results]
-        with source as folder:
-            parcel = prepare(folder, wish, results)
-            if chosen.dry_run:
-                return show(parcel)
-            commit = send(parcel)
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    results = [read_results(path, chosen.folder) for path in chosen.results]
+    with source as folder:
+        parcel = prepare(folder, wish, results)
+        if chosen.dry_run:
+            return show(parcel)
+        commit = send(parcel)
     news = "nothing had changed" if commit == parcel.target.head else f"{len(parcel.files)} files"
     print(f"{parcel.target.repo}: {news}, commit {commit}")
     return 0

@@ -1,6 +1,10 @@
 """Serve judges over HTTP: `python scripts/serve.py --adapter runs/step_product/NAME/adapter --port 8000`.
 
-`serve.py --help` lists the keys; a running service documents itself under /docs.
+A running service documents itself under /docs.
+
+examples:
+  python scripts/serve.py --adapter runs/step_product/NAME/adapter --port 8000
+  python scripts/serve.py --adapter A --adapter B --adapter C --host 0.0.0.0 --token_file token.txt
 """
 
 from __future__ import annotations
@@ -13,8 +17,8 @@ from train.arguments import parse
 
 def main() -> None:
     """Ends with status 0 when it is told to stop, 1 for faults in settings or files, 2 for wrong usage."""
-    config = parse(ServeConfig, doc=str(__doc__).split("\n\n", 1)[0])
-    with one_of_many():
+    config = parse(ServeConfig, doc=str(__doc__))
+    with one_of_many(goes_on=False):
         serve(config)
 
 

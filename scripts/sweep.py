@@ -21,43 +21,40 @@ from pathlib import Path
 
 from rich.console import Console
 
+from models.endings import ends_in_words
+from train.helping import described
+
 OUT = Path("runs") / "sweeps"
 
 
 def parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = described(str(__doc__))
     parser.add_argument("file", metavar="FILE", type=Path, help="a W&B sweep file; configs/sweeps/ has some")
     parser.add_argument(
         "--trials", type=int, metavar="N", help="stop when N have ended (default: the file's run_cap, or a whole grid)"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"what is kept (default: {OUT}/<name of the file>)")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
     parser.add_argument("--retry_failed", action="store_true", help="give trials that failed earlier another try")
     return parser
 
 
+@ends_in_words(goes_on=True)
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: swept; 1: it could not be done; 2: wrong usage; 130: interrupted."""
     chosen = parser().parse_args(arguments)
     from train.arguments import leaf_types  # torch takes seconds to import, which --help need not wait for
     from train.config import TrainConfig
-    from train.sweep.run import Interrupted, Sweep, run_sweep
+    from train.sweep.run import Sweep, run_sweep
     from train.sweep.sweep_file import read_sweep
 
     stop = threading.Event()
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: stop.set())
     console = Console(highlight=False, soft_wrap=not sys.stdout.isatty())
-    try:
-        file = read_sweep(chosen.file, leaf_types(TrainConfig))
-        sweep = Sweep(file, chosen.out or OUT / chosen.file.stem, chosen.seed, stop.is_set)
-        run_sweep(sweep, chosen.trials, console, chosen.retry_failed)
-    except (ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except Interrupted:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
-        return 130
+    file = read_sweep(chosen.file, leaf_types(TrainConfig))
+    sweep = Sweep(file, chosen.out or OUT / chosen.file.stem, chosen.seed, stop.is_set)
+    run_sweep(sweep, chosen.trials, console, chosen.retry_failed)
     return 0
 
 

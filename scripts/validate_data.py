@@ -2,6 +2,10 @@
 
 Prints every fault as ``file:line: field: what is wrong; what to do``. FILE is a path (.jsonl, .jsonl.gz, .parquet),
 ``sample:train`` or a dataset of the hub, ``org/name[@revision][:split]``.
+
+examples:
+  python scripts/validate_data.py step_product train.jsonl validation.jsonl
+  python scripts/validate_data.py script_verify --unlabelled rows.jsonl
 """
 
 from __future__ import annotations
@@ -12,26 +16,35 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from models.endings import ends_in_words
+from recipes.intents.judgment import INTENTS
 from recipes.judgments import JUDGMENTS, get_judgment
 from recipes.reading import check, counted
+from train.helping import described
 
 
+def parser() -> argparse.ArgumentParser:
+    parser = described(str(__doc__))
+    parser.add_argument("judgment", metavar="JUDGMENT", help=", ".join([*JUDGMENTS, INTENTS.name]))
+    parser.add_argument("files", metavar="FILE", nargs="+", help="checked one after the other")
+    parser.add_argument("--unlabelled", action="store_true", help="labels may be missing or all the same")
+    return parser
+
+
+@ends_in_words()
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: no faults (warnings are allowed); 1: faults; 2: wrong usage."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack a character of a record
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("judgment", metavar="JUDGMENT", help=", ".join(JUDGMENTS))
-    parser.add_argument("files", metavar="FILE", nargs="+")
-    parser.add_argument("--unlabelled", action="store_true", help="labels may be missing or all the same")
-    chosen = parser.parse_args(arguments)
+    chosen = parser().parse_args(arguments)
     try:
-        judgment = get_judgment(chosen.judgment)
+        judgment = INTENTS if chosen.judgment == INTENTS.name else get_judgment(chosen.judgment)
     except ValueError as error:
-        parser.error(str(error))
+        parser().error(str(error))
+    labelled = not chosen.unlabelled and judgment is not INTENTS  # an intent without a label is a right one
     totals = {"record": 0, "fault": 0, "warning": 0}
     for file in chosen.files:
-        records, faults, warnings = check(judgment, file, require_label=not chosen.unlabelled)
+        records, faults, warnings = check(judgment, file, require_label=labelled)
         for line in [*faults, *(f"warning: {warning}" for warning in warnings)]:
             print(line)
         for name, found in zip(totals, (records, faults, warnings), strict=True):

@@ -12,11 +12,17 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from jsonargparse import ArgumentParser
+from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
 from models.limits import Limits
+from train.helping import about_and_examples, first_line
 
 T = TypeVar("T")
+
+
+class _AsWritten(DefaultHelpFormatter, argparse.RawDescriptionHelpFormatter):
+    """Descriptions and examples with the lines that they were written in."""
+
 
 BOOLEANS = {"true": "true", "false": "false", "1": "true", "0": "false", "yes": "true", "no": "false"}
 
@@ -32,11 +38,19 @@ def parse(
 
     Args:
         default_config: the YAML file that is read when no ``--config`` is given.
+        doc: what --help says above the keys and, behind a line "examples:", below them.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if default_config is not None and not any(word == "--config" or word.startswith("--config=") for word in given):
         given = ["--config", str(default_config), *given]
-    parser = ArgumentParser(description=doc, exit_on_error=False, allow_abbrev=False)
+    about, examples = about_and_examples(doc)
+    parser = ArgumentParser(
+        description=about,
+        epilog=examples,
+        formatter_class=_AsWritten,
+        exit_on_error=False,
+        allow_abbrev=False,
+    )
     parser.add_argument("--config", action="config", help="a YAML file with any of the keys below; flags win over it")
     parser.add_class_arguments(tree, as_group=False)
     leaves = leaf_types(tree)
@@ -90,7 +104,7 @@ def choose(commands: Mapping[str, Callable[[Sequence[str]], None]], kind: str, d
         width = max(map(len, commands))
         print(doc)
         for known, command in commands.items():
-            print(f"  {known:{width}}  {command.__doc__}")
+            print(f"  {known:{width}}  {first_line(command.__doc__)}")
     else:
         near = get_close_matches(name, commands, n=1, cutoff=0)[0]
         print(f"{kind} {name!r} is not known; did you mean {near!r}? Known: {', '.join(commands)}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import torch
 from rich.console import Console
@@ -68,6 +69,7 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
         logging_steps=config.tracking.log_every,
         logging_nan_inf_filter=False,
         report_to="none",
+        disable_tqdm=not sys.stderr.isatty(),
         remove_unused_columns=False,
         label_names=["labels"],
         seed=config.seed,

@@ -34,13 +34,22 @@ from train.report import ReportPage
 from train.runs import RunFolder
 from train.trainer import JudgeTrainer, balanced_weights
 
+HELP = """Train a judge for {name}; without --config, as configs/{name}/{default}.yaml says.
+
+The run goes to runs/{name}/<name>/. Given again, the same command goes on from where it was stopped.
+
+examples:
+  accelerate launch train/{name}.py --data.train train.jsonl --data.validation validation.jsonl --dry_run
+  accelerate launch train/{name}.py --config configs/{name}/smollm2-135m.yaml --optim.learning_rate 5e-5
+  accelerate launch --config_file configs/accelerate/multi-gpu.yaml train/{name}.py \\
+      --config configs/{name}/llama-3.1-8b.yaml
+"""
+
 
 def main(judgment: Judgment[Any]) -> None:
     """What ``accelerate launch train/<judgment>.py`` does. Faults in data or settings end it: a sentence, status 1."""
     default = default_config(judgment.name)
-    config = parse(
-        TrainConfig, default_config=default, doc=f"Train a judge for {judgment.name}. Default --config: {default.name}"
-    )
+    config = parse(TrainConfig, default_config=default, doc=HELP.format(name=judgment.name, default=default.stem))
     with one_of_many():
         train(judgment, config)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,20 +17,19 @@ DESCRIPTION = """Build the catalogue of a shop: one SQLite file with full-text i
 
 A build that was killed goes on when the same command is given again. The same files and settings give the same file.
 """
+EXAMPLES = """examples:
+  python scripts/build.py ecomagent-catalogue --sample --out shop.sqlite
+  python scripts/build.py ecomagent-catalogue --products meta/ --reviews reviews/ --out shop.sqlite"""
 
 
 def build_catalogue(arguments: Sequence[str]) -> None:
-    """Run the command; ends the process with 1 where the inputs do not allow it, with 2 for wrong usage."""
+    """Run the command; wrong usage ends the process with 2. Raises ValueError or OSError for inputs that cannot be."""
     parser = _parser()
     chosen = parser.parse_args(arguments)
     if chosen.sample == bool(chosen.products):
         parser.error("give either --products or --sample")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    try:
-        summary = _build(chosen)
-    except (ValueError, OSError) as error:
-        print(error, file=sys.stderr)
-        sys.exit(1)
+    summary = _build(chosen)
     for name, value in summary.items():
         print(f"{name.replace('_', ' '):28} {value:,}" if isinstance(value, int) else f"{name:28} {value}")
     if summary["products_set_aside"] or summary["reviews_set_aside"]:
@@ -53,7 +51,10 @@ def _build(chosen: argparse.Namespace) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--products", metavar="PATH", type=Path, nargs="+", default=[], help="meta_*.jsonl(.gz), or folders of them"
@@ -63,9 +64,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the catalogue to write")
     parser.add_argument(
-        "--reviews_per_product", metavar="N", type=int, default=20, help="how many to keep of each (%(default)s)"
+        "--reviews_per_product",
+        metavar="N",
+        type=int,
+        default=20,
+        help="how many of each (default: %(default)s)",
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=42, help="which reviews are kept (%(default)s)")
+    parser.add_argument("--seed", metavar="N", type=int, default=42, help="which are kept (default: %(default)s)")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there")
     parser.add_argument("--sample", action="store_true", help="the shop that comes with this toolkit, instead of files")
     parser.add_argument("--files", metavar="DIR", type=Path, help="with --sample: keep its .jsonl files here")

@@ -81,7 +81,7 @@ def import_data(
     """Write ``out/<split>.jsonl`` for every share; all of them, or none if anything is wrong.
 
     Raises ValueError where the file is not what the source says, a split would be empty or of one class, or a file
-    exists already and ``overwrite`` is not set.
+    exists already and ``overwrite`` is not set, or the folder cannot be written.
     """
     if options.negatives < 1:
         raise ValueError(f"negatives: {options.negatives}; give 1 or more, a judge needs wrong products too")
@@ -106,7 +106,10 @@ def import_data(
         if lost:
             share = f"({sum(record.label == 1 for record in lost)} labelled 1)"
             skipped[f"records of {split} {share}: their product stands in another split"] = len(lost)
-    _write(files, splits)
+    try:
+        _write(files, splits)
+    except OSError as error:
+        raise ValueError(f"{out}: cannot be written ({error.strerror}); nothing was changed there") from error
     counts = {split: len(members) for split, members in splits.items()}
     positives = {split: sum(record.label == 1 for record in members) for split, members in splits.items()}
     return Imported(kind, files, counts, positives, dict(skipped))

@@ -32,21 +32,11 @@ def adapter(tmp_path: Path) -> Path:
     return tmp_path / "adapter"
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> str | int | None:
-    """What the command exits with; None where it returns."""
-    monkeypatch.setattr(sys, "argv", ["merge.py", *map(str, arguments)])
-    try:
-        merge.main()
-    except SystemExit as ended:
-        return ended.code
-    return None
-
-
 def test_it_says_how_far_logits_moved_and_where_the_judge_is(
-    adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    adapter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, options = tmp_path / "merged", ("--checkpoint", tmp_path / "base", "--dtype", "bfloat16")
-    assert run(monkeypatch, adapter, out, *options, "--onto_full_precision") is None
+    out, options = tmp_path / "merged", ["--checkpoint", str(tmp_path / "base"), "--dtype", "bfloat16"]
+    assert merge.main([str(adapter), str(out), *options, "--onto_full_precision"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("largest difference of a logit on the probe texts (largest logit ")
     assert [line.split(" ", 3)[-1] for line in lines[1:4]] == [
@@ -59,11 +49,13 @@ def test_it_says_how_far_logits_moved_and_where_the_judge_is(
 
 
 def test_what_is_refused_ends_it_with_a_sentence(
-    adapter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    adapter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = run(monkeypatch, adapter, tmp_path / "merged", "--checkpoint", tmp_path / "base")
-    assert str(said).startswith(f"error: {adapter} was trained over base in nf4.")
-    assert str(run(monkeypatch, tmp_path / "nowhere", tmp_path / "merged")).startswith("error: ")
+    out = str(tmp_path / "merged")
+    assert merge.main([str(adapter), out, "--checkpoint", str(tmp_path / "base")]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"error: {adapter} was trained over base in nf4.")
+    assert merge.main([str(tmp_path / "nowhere"), out]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
     assert not (tmp_path / "merged").exists()
 
 

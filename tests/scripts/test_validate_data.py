@@ -98,4 +98,4 @@ def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, capsys: pytest.
     rows = [{"goal": f"Goal {n}", "sol1": f"Do {n}.", "sol2": f"Undo {n}.", "label": n % 2} for n in range(20)]
     source = write(tmp_path / "p.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     assert import_data.main(["piqa", source, "--out", source]) == 1
-    assert capsys.readouterr().err == f"{source}: cannot be written (File exists); nothing was changed there\n"
+    assert capsys.readouterr().err == f"error: {source}: cannot be written (File exists); nothing was changed there\n"

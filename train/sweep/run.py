@@ -40,8 +40,8 @@ POLL = 0.5  # seconds between looks at a running trial
 FIRST_FAILURES = 3  # where so many come before anything else, the sweep itself is at fault
 
 
-class Interrupted(Exception):
-    """The sweep was asked to stop."""
+class Interrupted(KeyboardInterrupt):
+    """The sweep was asked to stop, by Ctrl-C or a signal: commands end as they do for Ctrl-C."""
 
 
 class TrialFailed(Exception):
