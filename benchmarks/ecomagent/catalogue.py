@@ -22,6 +22,8 @@ from benchmarks.amazon_reviews.records import product_record
 
 REVIEWS_SHOWN = 20
 COUNTS_REMEMBERED = 65_536
+DRAFT = ".draft"
+"""What the name of a catalogue ends with until its build is finished."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,12 @@ class Catalogue:
     def record(self, product_id: str) -> dict[str, Any] | None:
         """The product's metadata record in the form of Amazon Reviews 2023; None for an unknown id."""
         row = self._row("SELECT data FROM products WHERE product_id = ?", product_id)
-        return None if row is None else product_record({**json.loads(row[0]), "parent_asin": product_id})
+        if row is None:
+            return None
+        try:
+            return product_record({**json.loads(row[0]), "parent_asin": product_id})
+        except (TypeError, ValueError) as error:
+            raise self._damaged(f"product {product_id}: {error}") from None
 
     def reviews(self, product_id: str, limit: int = REVIEWS_SHOWN) -> list[Review]:
         """The product's first reviews, in the order in which they were built in."""
@@ -192,19 +199,25 @@ class Catalogue:
         wal = self.path.with_name(self.path.name + "-wal")
         if wal.is_file() and wal.stat().st_size:
             raise ValueError(f"{self.path}: changes wait in {wal.name} beside it; let its writer finish and close it")
-        try:
-            missing = {"products", "products_fts", "reviews", "reviews_fts"} - self._tables()
-        except sqlite3.DatabaseError as error:
-            raise ValueError(f"{self.path}: no SQLite file ({error}); build the catalogue anew") from None
-        if missing:
-            raise ValueError(f"{self.path}: no table {', '.join(sorted(missing))}; build the catalogue anew")
+        if self.path.suffix == DRAFT:
+            raise ValueError(f"{self.path}: a catalogue that is not finished; give its build's command again")
+        if missing := {"products", "products_fts", "reviews", "reviews_fts"} - self._tables():
+            raise self._damaged(f"no table {', '.join(sorted(missing))}")
 
     def _row(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         rows = self._rows(query, *values)
         return rows[0] if rows else None
 
     def _rows(self, query: str, *values: Any) -> list[Any]:
-        return self._connection().execute(query, values).fetchall()
+        try:
+            return self._connection().execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            if type(error) is sqlite3.DatabaseError:  # the file itself, not what was asked of it
+                raise self._damaged(str(error)) from None
+            raise
+
+    def _damaged(self, what: str) -> ValueError:
+        return ValueError(f"{self.path}: no catalogue, or a damaged one ({what}); build it anew, or copy it again")
 
     def _connection(self) -> sqlite3.Connection:
         """This thread's connection. "immutable" spares the lock and journal files, which a read-only folder refuses."""

@@ -33,6 +33,7 @@ from benchmarks.amazon_reviews.records import (
     review_record,
     sound,
 )
+from benchmarks.ecomagent.catalogue import DRAFT
 from benchmarks.ecomagent.catalogue_draft import Draft
 from benchmarks.ecomagent.fields import HINTABLE
 
@@ -82,7 +83,7 @@ def build(plan: Plan, out: Path, overwrite: bool = False) -> dict[str, Any]:
     """
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: there is a catalogue already; give another --out, or --overwrite to replace it")
-    draft_path = out.with_name(out.name + ".draft")
+    draft_path = out.with_name(out.name + DRAFT)
     out.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{draft_path}.lock", timeout=0)
     try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from benchmarks.ecomagent.episodes import MAX_STEPS
 from benchmarks.ecomagent.formats import FormatName
 from benchmarks.ecomagent.grading.grade import Scope
 from benchmarks.ecomagent.tools import Mode
 from models.backbone import Dtype, Quantization
+from models.limits import SEEDS, THREADS, Limits
 
 Reference = Literal["oracle", "thorough", "visible-only", "random"]
 
@@ -57,17 +58,17 @@ class EcomAgentConfig:
     agent: Reference | None = None
     predictions: str | None = None
     mode: Mode = "strict"
-    limit: int | None = None
-    trials: int = 1
-    lanes: int = 8
-    max_steps: int = MAX_STEPS
-    max_new_tokens: int = 512
-    temperature: float = 0.0
-    top_p: float = 1.0
+    limit: Annotated[int, Limits(1)] | None = None
+    trials: Annotated[int, Limits(1, 1000)] = 1
+    lanes: Annotated[int, Limits(1, 1024)] = 8
+    max_steps: Annotated[int, Limits(1)] = MAX_STEPS
+    max_new_tokens: Annotated[int, Limits(1)] = 512
+    temperature: Annotated[float, Limits(0)] = 0.0
+    top_p: Annotated[float, Limits(above=0, most=1)] = 1.0
     thinking: bool | None = None
     tool_format: FormatName | None = None
     guided: bool = False
-    context: int | None = None
+    context: Annotated[int, Limits(1)] | None = None
     keep: bool = True
     judge: str | None = None
     judge_scope: Scope = "open"
@@ -76,8 +77,8 @@ class EcomAgentConfig:
     quantization: Quantization | None = None
     attention: str | None = None
     trust_remote_code: bool = False
-    resamples: int = 2000
-    seed: int = 0
-    threads: int | None = None
+    resamples: Annotated[int, Limits(1)] = 2000
+    seed: Annotated[int, SEEDS] = 0
+    threads: Annotated[int, THREADS] | None = None
     out: str | None = None
     overwrite: bool = False

@@ -19,6 +19,7 @@ from transformers.utils import logging as transformers_logging
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.evaluations import EVALUATED, markdown, table, write_evaluations
+from benchmarks.ecomagent.given import GivenPredictions, read_predictions
 from benchmarks.ecomagent.grading.agreement import agreement
 from benchmarks.ecomagent.grading.grade import grade_all
 from benchmarks.ecomagent.grading.judge import facts as judge_facts
@@ -26,7 +27,7 @@ from benchmarks.ecomagent.metrics import Outcome, Resampling, measure
 from benchmarks.ecomagent.players import FoundPlayer, find_player, load_settings
 from benchmarks.ecomagent.report import write_report
 from benchmarks.ecomagent.samples import open_catalogue, tasks_file
-from benchmarks.ecomagent.shopping import SETS, GivenPredictions, Record, Shopping, read_predictions
+from benchmarks.ecomagent.shopping import SETS, Record, Shopping
 from benchmarks.ecomagent.tasks import Task, read_tasks, task_line
 from benchmarks.results import REPORT, EvaluationFolder, publishable, to_json, write_text
 from models.generation import Found, find_generator
@@ -66,6 +67,12 @@ def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
     assert results is not None
     if state.is_main_process:
         Console(highlight=False).print(table(results))
+        if crashed := results["runtime_error_count"]:
+            first = results["runtime_error_examples"][0]
+            say.print(
+                f"{crashed} episodes broke down, first {first['id']}: {first['error_message']}; they count as wrong, "
+                "--retry_errors plays them again"
+            )
         write_report(folder.path)
         say.print(f"{folder.path}: {REPORT}, results.json, {EVALUATED}, {SUMMARY}")
     return results

@@ -1,4 +1,4 @@
-"""The episodes of an evaluation, in its folder: played and kept as they end, or given as a file of predictions.
+"""The episodes of an evaluation, in its folder: played and kept as they end.
 
 Episodes lie in ``predictions.jsonl`` (``predictions-2.jsonl`` and so on for further trials), the seconds of their turns
 in ``turns.jsonl`` beside it. While an episode is played, its messages can be read in ``playing/``.
@@ -28,11 +28,10 @@ from benchmarks.ecomagent.tasks import Task
 from benchmarks.ecomagent.tools import Toolbox
 from benchmarks.results import Predictions, to_line
 from models.runtime import this_process
-from recipes.faults import DataFaults, Fault
-from recipes.rows import file_rows
 
 SETS = ("predictions", "predictions-*", "turns", "turns-*")
 PLAYING = "playing"
+LONGEST_NAME = 80  # characters of a task's id in the name of a file
 BAR = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 Record = dict[str, Any]
 
@@ -140,6 +139,8 @@ class Shopping:
     def _live(self, task: Task, trial: int) -> Path:
         """The file in which an episode can be followed while it is played."""
         name = re.sub(r"[^\w.-]", "_", task.id)
+        if name != task.id or len(name) > LONGEST_NAME:  # another id may look the same
+            name = f"{name[:LONGEST_NAME]}-{hashlib.sha256(task.id.encode()).hexdigest()[:8]}"
         return self.folder / PLAYING / f"{name}.{trial}.jsonl"
 
 
@@ -148,42 +149,3 @@ def crashed(predictions: Predictions) -> set[str]:
     files = [*predictions.parts.glob("*.jsonl"), *([predictions.path] if predictions.path.is_file() else [])]
     lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
     return {record["id"] for record in map(json.loads, lines) if record.get("error")}
-
-
-@dataclass
-class GivenPredictions:
-    """Predictions that were made elsewhere, in the published form; tasks without one count as missing."""
-
-    tasks: Sequence[Task]
-    made: Mapping[str, Record]
-    subject: dict[str, Any]
-    played: int = 0
-    seconds: float = 0.0
-
-    def play_all(self) -> None:
-        """Nothing is left to play."""
-
-    def records(self) -> list[tuple[Task, Record | None, int]]:
-        return [(task, self.made.get(task.id), 1) for task in self.tasks]
-
-
-def read_predictions(path: str) -> tuple[str, dict[str, Record], str]:
-    """(the model's name, predictions by task id, sha256 of the file) of a file of predictions.
-
-    Raises FileNotFoundError; DataFaults for lines that are none.
-    """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path}: no such file; give predictions, one a line (.jsonl)")
-    made: dict[str, Record] = {}
-    faults: list[Fault] = []
-    for row in file_rows(path):
-        if isinstance(row, Fault):
-            faults.append(row)
-        elif not isinstance(row.value.get("id"), str) or "predicted_product_id" not in row.value:
-            faults.append(Fault(path, row.line, "", "no id or no predicted_product_id; give predictions, one a line"))
-        elif made.setdefault(row.value["id"], dict(row.value)) != row.value:
-            faults.append(Fault(path, row.line, "id", f"{row.value['id']!r} is predicted twice; keep one of the two"))
-    if faults or not made:
-        raise DataFaults(faults or [Fault(path, None, "", "no predictions; give at least one")])
-    name = str(next(iter(made.values())).get("model") or Path(path).stem)
-    return name, made, hashlib.sha256(Path(path).read_bytes()).hexdigest()

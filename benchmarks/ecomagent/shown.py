@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any
 
 from reporting.records import Field, Shown
@@ -88,22 +89,22 @@ def episode(line: Line, cause: Line | None, longest: int = LONGEST) -> Shown:
 def turns(trajectory: Sequence[Line], longest: int) -> Iterator[tuple[str, str]]:
     """(name, text) of every turn: what the agent thought and called, then what came back."""
     number, said = 0, ""
-    for message in trajectory[2:]:
+    for message in dropwhile(lambda message: message["role"] != "assistant", trajectory):
         if message["role"] == "assistant":
             if said:
                 yield f"Turn {number}", said
             number += 1
             said = _spoken(message)
         elif message["role"] == "tool":
-            said += f"\n← {_cut(message['content'], longest)}"
+            said += f"\n← {_cut(_text(message), longest)}"
         else:
-            said += f"\n({message['content']})"
+            said += f"\n({_text(message)})"
     if said:
         yield f"Turn {number}", said.strip()
 
 
 def _spoken(message: Line) -> str:
-    parts = [str(message.get("reasoning_trace") or ""), str(message.get("content") or "")]
+    parts = [str(message.get("reasoning_trace") or ""), _text(message)]
     parts += [f"→ {_call(call)}" for call in message.get("tool_calls") or ()]
     parts += [f"(not made: {_call(call)})" for call in message.get("discarded_tool_calls") or ()]
     return "\n".join(part for part in parts if part)
@@ -112,12 +113,19 @@ def _spoken(message: Line) -> str:
 def _call(call: Line) -> str:
     """A call as one writes it: search_products(query="desk lamp")."""
     function = call["function"]
+    written = function.get("arguments")
     try:
-        arguments = json.loads(function["arguments"])
+        arguments = json.loads(written)
         told = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    except (ValueError, AttributeError):
-        told = function["arguments"]
+    except (ValueError, AttributeError, TypeError):
+        told = str(written)
     return f"{function['name']}({told})"
+
+
+def _text(message: Line) -> str:
+    """What a message says; other tools' predictions may hold parts in place of a text."""
+    content = message.get("content") or ""
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
 def _cut(text: str, longest: int) -> str:

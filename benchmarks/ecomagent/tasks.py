@@ -252,7 +252,7 @@ def check_tasks(path: str | Path) -> tuple[list[Task], list[Fault], list[Fault]]
             told = (explain(one, Task) for one in error.errors(include_url=False))
             faults += [Fault(where, row.line, field, message) for field, message in told]
             continue
-        wrong = [Fault(where, row.line, field, message) for field, message in _loose_ends(task)]
+        wrong = [Fault(where, row.line, field, message) for field, message in (*_broken(task), *_loose_ends(task))]
         first = seen.setdefault(task.id, row.line)
         if first != row.line:
             wrong.append(Fault(where, row.line, "id", f"{task.id!r} is the id of line {first} too; give each its own"))
@@ -263,6 +263,14 @@ def check_tasks(path: str | Path) -> tuple[list[Task], list[Fault], list[Fault]]
     if not tasks and not faults:
         faults.append(Fault(where, None, "", "no usable task; give at least one"))
     return tasks, faults, warnings
+
+
+def _broken(task: Task) -> Iterator[tuple[str, str]]:
+    """What no file can hold: half of a surrogate pair, somewhere in the task's texts."""
+    try:
+        task_line(task).encode()
+    except UnicodeEncodeError as error:
+        yield "", f"holds half of a character ({error.object[error.start]!r}); write it whole"
 
 
 def _loose_ends(task: Task) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from benchmarks.ecomagent.tasks import INTENTS
 from models.backbone import Dtype, Quantization
+from models.limits import SEEDS, Limits
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,15 @@ class EcomAgentBuildConfig:
 
     catalogue: str = "sample"
     intents: list[str] = field(default_factory=lambda: list(INTENTS))
-    tasks: int = 25
+    tasks: Annotated[int, Limits(1)] = 25
     generator: str | None = None
     judge: str | None = None
-    min_features: int = 8
-    max_features: int = 12
+    min_features: Annotated[int, Limits(8)] = 8
+    max_features: Annotated[int, Limits(9)] = 12
     name: str = "task"
-    seed: int = 42
-    rows: int | None = None
-    concurrency: int | None = None
+    seed: Annotated[int, SEEDS] = 42
+    rows: Annotated[int, Limits(1)] | None = None
+    concurrency: Annotated[int, Limits(1)] | None = None
     dtype: Dtype = "auto"
     quantization: Quantization | None = None
     trust_remote_code: bool = False

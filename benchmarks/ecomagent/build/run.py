@@ -45,8 +45,14 @@ def build(config: EcomAgentBuildConfig) -> dict[str, Any]:
     """
     if this_process().num_processes > 1:
         raise ValueError("a construction runs in one process; start it with python, not with accelerate launch")
+    if not config.intents:
+        raise ValueError("intents: empty; give at least one")
     if unknown := [name for name in config.intents if name not in INTENTS]:
         raise ValueError(f"intents: {', '.join(unknown)} is no intent; there are {', '.join(INTENTS)}")
+    if config.max_features <= config.min_features:
+        raise ValueError(
+            f"max_features: {config.max_features} given; give more than min_features, {config.min_features}"
+        )
     say = Console(stderr=True, highlight=False, soft_wrap=True)
     catalogue = open_catalogue(config.catalogue)
     writer, judge = (_found(config, reference) for reference in (config.generator, config.judge))
@@ -67,6 +73,8 @@ def build(config: EcomAgentBuildConfig) -> dict[str, Any]:
         say.print(
             f"{name}: {made.counts[name]['tasks']} of {config.tasks} tasks, {made.counts[name]['looked_at']} products"
         )
+    if not made.tasks:
+        raise ValueError(f"no task came of {config.catalogue}: {_looked_at(made)}; give a larger catalogue")
     write_tasks(folder.path / TASKS, made.tasks)
     write_text(folder.path / FAILED, "".join(task_line(task) for task in made.failed))
     if faults := validate(folder.path / TASKS, catalogue.path):
@@ -188,6 +196,13 @@ def _outcomes(progress: Path) -> Iterator[Task | Dropped]:
         else:
             assert task is not None
             yield task
+
+
+def _looked_at(made: _Construction) -> str:
+    """What became of all products that were looked at."""
+    total = sum(made.counts.values(), Counter())
+    told = [f"{count} {name}" for name, count in total.most_common() if name.startswith("dropped")]
+    return f"{total['looked_at']} products were fit to be looked at" + (f", {', '.join(told)}" if told else "")
 
 
 def _summary(folder: EvaluationFolder, made: _Construction) -> dict[str, Any]:

@@ -153,9 +153,28 @@ def test_what_is_no_catalogue_is_refused(tmp_path: Path) -> None:
         Catalogue(tmp_path / "absent.db")
     text = tmp_path / "text.db"
     text.write_text("no database, whatever its name says" * 40)
-    with pytest.raises(ValueError, match="no SQLite file"):
+    with pytest.raises(ValueError, match=r"no catalogue, or a damaged one \(file is not a database"):
         Catalogue(text)
     empty = tmp_path / "empty.db"
     sqlite3.connect(empty).execute("CREATE TABLE products (product_id TEXT)")
     with pytest.raises(ValueError, match="no table products_fts, reviews, reviews_fts"):
         Catalogue(empty)
+    draft = tmp_path / "shop.db.draft"
+    draft.touch()
+    with pytest.raises(ValueError, match="not finished; give its build's command again"):
+        Catalogue(draft)
+
+
+def test_damage_is_told_where_it_is_met(tmp_path: Path, catalogue: Catalogue) -> None:
+    copy = tmp_path / "rotten.db"
+    whole = catalogue.path.read_bytes()
+    copy.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"rotten\.db: no catalogue, or a damaged one"):
+        [Catalogue(copy).reviews(product_id) for product_id in ("LAMP1", "MUG1")]
+    copy.write_bytes(whole)
+    connection = sqlite3.connect(copy)
+    connection.execute("UPDATE products SET data = '{' WHERE product_id = 'LAMP1'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(ValueError, match=r"damaged one \(product LAMP1: Expecting property name"):
+        Catalogue(copy).product("LAMP1")

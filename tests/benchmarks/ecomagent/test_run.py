@@ -254,7 +254,10 @@ def test_predictions_of_another_tool_are_graded_and_what_lacks_one_is_wrong(
     assert results["published_denominators"]["overall_accuracy"] == 2 / 3
     assert results["stop_reasons"] == {"recommended": 2, "missing": 2, "budget": 1}
     path.write_text(path.read_text() + '{"id": "t1", "predicted_product_id": null}\n{"id": 4}\n')
-    with pytest.raises(ValueError, match=r":4: id: 't1' is predicted twice.*\n.*:5: no id or no predicted_product_id"):
+    told = (
+        r":4: id: 't1' is predicted twice.*\n.*:5: id: the number 4 where text.*\n.*:5: predicted_product_id: missing"
+    )
+    with pytest.raises(ValueError, match=told):
         evaluate(replace(config, agent=None, predictions=str(path)))
 
 

@@ -84,6 +84,12 @@ def test_faults_name_the_place_and_what_to_do(tmp_path: Path, place: tuple[Any, 
     assert any(said in fault for fault in found), found
 
 
+def test_half_a_character_is_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(json.dumps({**changed(), "user_query": "A lamp \ud83d"}) + "\n")
+    assert any("holds half of a character ('\\ud83d')" in fault for fault in faults_of(path))
+
+
 def test_a_hidden_requirement_that_nobody_tells_is_a_fault(tmp_path: Path) -> None:
     task = changed()
     del task["clarification_script"]["clarification_slots"][1]
