@@ -46,7 +46,7 @@ class IntentsConfig:
             is judged, such as intents mined from the catalogue).
         shuffled: the control: as many intents, each with a product that is not its own.
         min_plausibility, min_typicality: intents of lower score are left out, and those without one.
-        limit: draw so many; None takes all.
+        limit: draw so many right intents; None takes all.
         negatives: wrong pairs a right one: those that the source calls wrong, then intents of other products.
         hard: share of the intents of other products that are chosen for being similar to the product's own.
         embedder: the sentence encoder that finds these: a packaged name, a folder, or a hub id.

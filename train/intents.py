@@ -18,7 +18,7 @@ from recipes.base import Judgment
 from recipes.intents.beside import by_product, with_known
 from recipes.intents.judgment import INTENTS, IntentRecord
 from recipes.intents.leaks import find_leaks, products_of
-from recipes.intents.pairs import make_pairs, shuffled
+from recipes.intents.pairs import drawn, make_pairs, shuffled
 from recipes.intents.reading import Filters, read_intents
 from recipes.reading import read_records
 from train.batching import EncodedDataset
@@ -35,9 +35,8 @@ def read_knowledge(config: TrainConfig, judgment: Judgment[Any], data: RunData, 
     if wanted.mode == "none":
         return []
     _check(config, judgment, data)
-    filters = Filters(wanted.min_plausibility, wanted.min_typicality, wanted.limit)
-    known, skipped = read_intents(wanted.data, filters, config.seed)
-    known = _apart(config, judgment, data, known, say)
+    known, skipped = read_intents(wanted.data, Filters(wanted.min_plausibility, wanted.min_typicality))
+    known = drawn(_apart(config, judgment, data, known, say), wanted.limit, config.seed)
     if wanted.shuffled:
         known = shuffled(known, config.seed)
     left = "".join(f"; left out {count} {reason}" for reason, count in skipped.items())

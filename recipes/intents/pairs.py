@@ -17,6 +17,16 @@ POOL = 64  # intents among which the hard one is chosen: enough to find a near o
 TOO_ALIKE = 0.8  # cosine from which another product's intent may well say the same in other words
 
 
+def drawn(known: Sequence[IntentRecord], limit: int | None, seed: int = 0) -> list[IntentRecord]:
+    """``limit`` of the right intents, and the wrong ones of their products; all where there are not more."""
+    right = [place for place, one in enumerate(known) if one.label == 1]
+    if limit is None or len(right) <= limit:
+        return list(known)
+    kept = set(random.Random(f"{seed}:drawn").sample(right, limit))
+    products = {known[place].group_key for place in kept}
+    return [one for place, one in enumerate(known) if place in kept or (one.label == 0 and one.group_key in products)]
+
+
 def make_pairs(
     known: Sequence[IntentRecord], negatives: float, hard: float = 0.0, embed: Embed | None = None, seed: int = 0
 ) -> list[IntentRecord]:
@@ -35,8 +45,7 @@ def make_pairs(
     wrong = [one for one in known if one.label == 0]
     wanted = round(negatives * len(right))
     chosen = rng.sample(wrong, min(wanted, len(wrong)))
-    drawn = _Drawer(right, rng).draw(wanted - len(chosen), hard, embed)
-    pairs = [*right, *chosen, *drawn]
+    pairs = [*right, *chosen, *_Drawer(right, rng).draw(wanted - len(chosen), hard, embed)]
     return [one.model_copy(update={"id": f"intent-{number}"}) for number, one in enumerate(pairs)]
 
 
@@ -61,19 +70,19 @@ class _Drawer:
             if embed is None:
                 raise ValueError("hard wrong pairs need a sentence encoder")
             vectors = embed([one.intent for one in self.right])
-        drawn = []
+        made = []
         for number, place in enumerate(places):
             other = self._near(place, vectors) if vectors is not None and number < difficult else self._any(place)
             meta = {"kind": "hard" if vectors is not None and number < difficult else "other"}
             update: dict[str, Any] = {"intent": self.right[other].intent, "label": 0, "meta": meta}
-            drawn.append(self.right[place].model_copy(update=update))
-        return drawn
+            made.append(self.right[place].model_copy(update=update))
+        return made
 
     def _lenders(self, place: int, count: int) -> list[int]:
         """Places of drawn intents that are none of the product's own."""
         own = self.own[self.right[place].group_key]
-        drawn = (self.rng.randrange(len(self.right)) for _ in range(count))
-        return [other for other in drawn if self.keys[other] not in own]
+        others = (self.rng.randrange(len(self.right)) for _ in range(count))
+        return [other for other in others if self.keys[other] not in own]
 
     def _any(self, place: int) -> int:
         for _ in range(POOL):

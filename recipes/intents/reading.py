@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,19 +17,14 @@ from recipes.rows import Row, file_rows
 
 @dataclass(frozen=True)
 class Filters:
-    """Which intents are kept: those with at least these scores of the source, and of them ``limit``, drawn by a seed.
-
-    A row that lacks a score which is asked for is left out.
-    """
+    """Which right intents are kept: those with at least these scores of the source. One that lacks a score which is
+    asked for is left out."""
 
     min_plausibility: float | None = None
     min_typicality: float | None = None
-    limit: int | None = None
 
 
-def read_intents(
-    references: Sequence[str], filters: Filters | None = None, seed: int = 0
-) -> tuple[list[IntentRecord], Skipped]:
+def read_intents(references: Sequence[str], filters: Filters | None = None) -> tuple[list[IntentRecord], Skipped]:
     """(the intents, each with a label, counts of what was left out by reason) of all references, in their order.
 
     A reference is a file in our ``intents`` format (JSONL, Parquet, CSV, a dataset of the hub), FolkScope's or MIND's
@@ -42,10 +36,6 @@ def read_intents(
     skipped: Skipped = Counter()
     found = (record for reference in references for record in _read(reference, skipped))
     kept = _once([record for record in found if _passes(record, filters, skipped)], skipped)
-    if filters.limit is not None and len(kept) > filters.limit:
-        skipped["beyond the limit"] = len(kept) - filters.limit
-        places = sorted(random.Random(f"{seed}:intents").sample(range(len(kept)), filters.limit))
-        kept = [kept[place] for place in places]
     if not kept:
         why = "; ".join(f"{count} {reason}" for reason, count in skipped.items()) or "nothing in it"
         raise ValueError(f"{', '.join(references) or 'intents'}: no purchase intent is left ({why})")

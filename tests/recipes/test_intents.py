@@ -16,7 +16,7 @@ from recipes.holistic_verify import HOLISTIC_VERIFY, HolisticRecord
 from recipes.intents.beside import by_product, known_beside, with_known
 from recipes.intents.judgment import INTENTS, IntentRecord
 from recipes.intents.leaks import find_leaks
-from recipes.intents.pairs import make_pairs, shuffled
+from recipes.intents.pairs import drawn, make_pairs, shuffled
 from recipes.intents.reading import Filters, read_intents
 from recipes.intents.sources import of_one
 from recipes.judgments import JUDGMENTS, get_judgment
@@ -87,8 +87,6 @@ def test_folkscope_is_read_with_its_scores_as_filters(tmp_path: Path) -> None:
         "intents that are empty or set the two products against each other": 1,
     }
     assert len(read_intents([path])[0]) == 6
-    assert len(read_intents([path], Filters(limit=3))[0]) == 3
-    assert read_intents([path], Filters(limit=3), 1) != read_intents([path], Filters(limit=3), 2)
     with pytest.raises(ValueError, match=r"no purchase intent is left \(.*of typicality below 1"):
         read_intents([path], Filters(min_typicality=1))
 
@@ -188,6 +186,16 @@ def test_wrong_pairs_are_the_source_s_first_and_then_intents_of_other_products()
     assert len(make_pairs(facts, 0.1)) == 33
     with pytest.raises(ValueError, match="wrong pairs need the intents of others"):
         make_pairs(many(1, 3), 1.0)
+
+
+def test_a_limit_draws_right_intents_and_keeps_the_wrong_ones_of_their_products() -> None:
+    facts = [*many(10, 3), *(known(f"p{n}", "because it is wrong", 0) for n in range(10))]
+    some = drawn(facts, 4)
+    right = [one for one in some if one.label == 1]
+    assert len(right) == 4
+    assert {one.product.title for one in some if one.label == 0} == {one.product.title for one in right}
+    assert drawn(facts, 4) == some != drawn(facts, 4, seed=1)
+    assert drawn(facts, 30) == drawn(facts, None) == facts
 
 
 def test_hard_wrong_pairs_are_near_and_not_too_near() -> None:
