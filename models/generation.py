@@ -1,7 +1,7 @@
 """Text from chats: what a generator is asked and what it gives back, whoever it is.
 
-A reference names one: a local checkpoint (see models.checkpoint), with or without an adapter, or a served model as
-``http://host:port/v1#model``.
+A reference names one: a local checkpoint (see models.checkpoint), with or without an adapter, the same in vLLM's
+engine as ``vllm:CHECKPOINT``, or a served model as ``http://host:port/v1#model``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from models.backbone import LoadSettings
 
 Role = Literal["system", "user", "assistant"]
+VLLM = "vllm:"  # what a reference to a checkpoint in vLLM's engine begins with
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,8 @@ def find_generator(
     """Find the generator that a reference names; a local checkpoint's weights are read when it is opened.
 
     Args:
-        reference: a checkpoint (see models.checkpoint.resolve), or ``http://host:port/v1#model``. Empty where the
-            adapter names its backbone.
+        reference: a checkpoint (see models.checkpoint.resolve), ``vllm:`` and a checkpoint, or
+            ``http://host:port/v1#model``. Empty (or ``vllm:``) where the adapter names its backbone.
         adapter: a folder with a LoRA adapter for the checkpoint.
         settings: precision, quantization and the like of a local checkpoint.
         rows: texts that a local checkpoint writes side by side.
@@ -140,6 +141,10 @@ def find_generator(
             raise ValueError(f"{reference}: {what}; give http://host:port/v1#model, with a name that the server lists")
         served = ServerGenerator(url, model, cache_folder() / "served.sqlite", concurrency or CONCURRENCY)
         return Found(served.name, served.facts, lambda: served)
+    if reference.startswith(VLLM):
+        from models.vllm_engine import find_vllm
+
+        return find_vllm(reference, adapter, settings)
     from models.language_model import find_local
 
     return find_local(reference, adapter, settings, rows, device)

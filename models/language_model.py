@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import PeftConfig, PeftModel, PeftType
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from models.backbone import (
     LoadSettings,
@@ -28,6 +28,42 @@ from models.local import ROWS, ROWS_ON_CPU, LocalGenerator
 from models.manifest import folder_digest
 
 
+@dataclass(frozen=True)
+class Described:
+    """A language model that has been found and whose weights are not read: what it is, and what fixes its outputs."""
+
+    checkpoint: Checkpoint
+    adapter: Path | None
+    tokenizer: PreTrainedTokenizerBase
+    settings: LoadSettings
+    name: str
+    facts: dict[str, Any]
+
+
+def describe(reference: str, adapter: str | None = None, settings: LoadSettings | None = None) -> Described:
+    """A checkpoint, with a LoRA adapter or without, whoever is to write with it.
+
+    Raises ValueError or FileNotFoundError where it is no language model.
+    """
+    settings = replace(settings or LoadSettings(), head="verbalizer")
+    folder = Path(adapter).expanduser() if adapter else None
+    checkpoint = pinned(_backbone(reference, folder))
+    config = load_config(checkpoint, settings.trust_remote_code)
+    if is_encoder(config) or config.is_encoder_decoder:
+        raise ValueError(f"{checkpoint.name} ({config.model_type}) writes no text; give a language model (a decoder)")
+    tokenizer = load_tokenizer(_tokenizer_of(checkpoint, folder), settings.trust_remote_code)
+    facts: dict[str, Any] = {
+        "checkpoint": checkpoint.identity,
+        "revision": checkpoint.revision,
+        "weights": files_digest(checkpoint),
+        "adapter": folder and folder_digest(folder),
+        "dtype": "exact" if settings.dtype == "exact" else str(resolve_dtype(settings.dtype)).removeprefix("torch."),
+        "quantization": settings.quantization,
+        "template": "chat" if tokenizer.chat_template else "none",
+    }
+    return Described(checkpoint, folder, tokenizer, settings, _name(checkpoint, folder), facts)
+
+
 def find_local(
     reference: str,
     adapter: str | None = None,
@@ -39,35 +75,19 @@ def find_local(
 
     Raises ValueError or FileNotFoundError where it is no language model, or the adapter does not belong to it.
     """
-    settings = replace(settings or LoadSettings(), head="verbalizer")
-    folder = Path(adapter).expanduser() if adapter else None
-    checkpoint = pinned(_backbone(reference, folder))
-    config = load_config(checkpoint, settings.trust_remote_code)
-    if is_encoder(config) or config.is_encoder_decoder:
-        raise ValueError(f"{checkpoint.name} ({config.model_type}) writes no text; give a language model (a decoder)")
-    tokenizer = load_tokenizer(_tokenizer_of(checkpoint, folder), settings.trust_remote_code)
+    found = describe(reference, adapter, settings)
     rows = rows or (ROWS_ON_CPU if torch.device(device).type == "cpu" else ROWS)
-    facts: dict[str, Any] = {
-        "checkpoint": checkpoint.identity,
-        "revision": checkpoint.revision,
-        "weights": files_digest(checkpoint),
-        "adapter": folder and folder_digest(folder),
-        "dtype": "exact" if settings.dtype == "exact" else str(resolve_dtype(settings.dtype)).removeprefix("torch."),
-        "quantization": settings.quantization,
-        "template": "chat" if tokenizer.chat_template else "none",
-        "rows": rows,
-    }
-    name = _name(checkpoint, folder)
+    facts = {**found.facts, "rows": rows}
 
     def load() -> LocalGenerator:
-        model = load_backbone(checkpoint, settings, int(tokenizer.pad_token_id))
-        if folder is not None:
-            model = _adapted(model, folder, checkpoint)
+        model = load_backbone(found.checkpoint, found.settings, int(found.tokenizer.pad_token_id))
+        if found.adapter is not None:
+            model = _adapted(model, found.adapter, found.checkpoint)
         if not getattr(model, "is_quantized", False):
             model.to(device)
-        return LocalGenerator(model, tokenizer, name, facts, rows)
+        return LocalGenerator(model, found.tokenizer, found.name, facts, rows)
 
-    return Found(name, facts, load)
+    return Found(found.name, facts, load)
 
 
 def _backbone(reference: str, folder: Path | None) -> Checkpoint:
