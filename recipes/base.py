@@ -107,8 +107,8 @@ class Product(BaseModel):
         return f"{line.rstrip('.')}. Purchase intents: {known}" if known else line
 
     def shorter(self) -> Iterator[Product]:
-        """This product with less and less text: purchase intents from the last one on, then features likewise, then
-        half the description, then none.
+        """This product with less and less text: purchase intents from the last one on, then features likewise (of 32
+        and more a sixteenth at once), then half the description, then none.
 
         Title, category and price are never touched.
         """
@@ -117,7 +117,9 @@ class Product(BaseModel):
             product = product.model_copy(update={"intents": product.intents[:-1]})
             yield product
         while product.features:
-            product = product.model_copy(update={"features": product.features[:-1]})
+            # One at a time, a hundred thousand features would take minutes.
+            gone = max(1, len(product.features) // 16)
+            product = product.model_copy(update={"features": product.features[:-gone]})
             yield product
         while product.description:
             words = product.description.split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from recipes.base import Judgment, Record
@@ -49,17 +50,23 @@ def fit(judgment: Judgment[R], records: Sequence[R], count: CountTokens, max_len
 
 def _shorten(judgment: Judgment[R], record: R, count: CountTokens, max_length: int) -> tuple[R | None, int]:
     """The longest of the record's shorter forms that fits, found by bisection: each form is shorter than the last."""
-    forms = list(judgment.shorter(record))
-    if not forms:
-        return None, count([record])[0]
-    least = count(forms[-1:])[0]
-    if least > max_length:
+    # Forms are made anew for each look at one: all of them at once can be many times the record.
+    forms, last = 0, record
+    for forms, last in enumerate(judgment.shorter(record), 1):  # noqa: B007
+        pass
+    least = count([last])[0]
+    if not forms or least > max_length:
         return None, least
-    low, high = 0, len(forms) - 1
+    low, high = 0, forms - 1
     while low < high:
         middle = (low + high) // 2
-        if count([forms[middle]])[0] <= max_length:
+        if count([_form(judgment, record, middle)])[0] <= max_length:
             high = middle
         else:
             low = middle + 1
-    return forms[high], count([forms[high]])[0]
+    fitting = _form(judgment, record, high)
+    return fitting, count([fitting])[0]
+
+
+def _form(judgment: Judgment[R], record: R, place: int) -> R:
+    return next(islice(judgment.shorter(record), place, None))

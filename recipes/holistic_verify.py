@@ -6,6 +6,7 @@ Task 3 of EcomScriptBench (ACL 2025). A step may have no product; it is then sho
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -49,23 +50,27 @@ class HolisticVerify(Judgment[HolisticRecord]):
 
     def shorter(self, record: HolisticRecord) -> Iterator[HolisticRecord]:
         """Each round takes one piece from the product with the longest text, so that no product is bared first."""
-        steps = [list(step.products) for step in record.script]
-        while True:
-            places = [
-                (len(product.text(self.intents)), s, p)
-                for s, products in enumerate(steps)
-                for p, product in enumerate(products)
-                if product.intents or product.features or product.description
-            ]
-            if not places:
-                return
-            _, s, p = max(places)
-            steps[s][p] = next(steps[s][p].shorter())
-            script = tuple(
-                step.model_copy(update={"products": tuple(products)})
-                for step, products in zip(record.script, steps, strict=True)
-            )
-            yield record.model_copy(update={"script": script})
+        script = list(record.script)
+        heap = [
+            (-len(product.text(self.intents)), -s, -p)
+            for s, step in enumerate(script)
+            for p, product in enumerate(step.products)
+            if _has_more(product)
+        ]
+        heapify(heap)
+        while heap:
+            _, s, p = heappop(heap)
+            products = list(script[-s].products)
+            products[-p] = next(products[-p].shorter())
+            script[-s] = script[-s].model_copy(update={"products": tuple(products)})
+            yield record.model_copy(update={"script": tuple(script)})
+            if _has_more(products[-p]):
+                heappush(heap, (-len(products[-p].text(self.intents)), s, p))
+
+
+def _has_more(product: Product) -> bool:
+    """Whether there is text that `Product.shorter` takes away."""
+    return bool(product.intents or product.features or product.description)
 
 
 HOLISTIC_VERIFY = HolisticVerify()

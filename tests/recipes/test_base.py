@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,7 @@ from pydantic import ValidationError
 
 from recipes.base import Judgment, Product, Record, understood_label
 from recipes.fitting import fit
-from recipes.holistic_verify import HOLISTIC_VERIFY, HolisticRecord
+from recipes.holistic_verify import HOLISTIC_VERIFY, HolisticRecord, PlannedStep
 from recipes.judgments import JUDGMENTS, get_judgment
 from recipes.script_verify import SCRIPT_VERIFY, ScriptRecord
 from recipes.step_product import STEP_PRODUCT, StepProductRecord
@@ -172,6 +174,12 @@ def test_features_go_before_the_description_and_nothing_else_goes() -> None:
     ]
 
 
+def test_of_many_features_a_sixteenth_goes_at_once() -> None:
+    record = PAIR.model_copy(update={"product": Product(title="Scale", features=[str(n) for n in range(49)])})
+    left = [len(form.product.features) for form in STEP_PRODUCT.shorter(record)]
+    assert left == [46, 44, 42, 40, 38, 36, 34, 32, *range(30, -1, -1)]
+
+
 def test_a_script_cannot_be_shortened() -> None:
     assert list(SCRIPT_VERIFY.shorter(SCRIPT)) == []
 
@@ -197,6 +205,21 @@ def test_fit_shortens_just_as_far_as_the_length_asks() -> None:
         assert fitted.lengths == [left]
         assert fitted.shortened == ({"b": (24, left)} if changed else {})
         assert fitted.refused == {}
+
+
+def test_huge_records_are_shortened_in_seconds_and_little_memory() -> None:
+    many = Product(title="Scale", features=["warm"] * 20_000, description="soft " * 20_000)
+    pair = PAIR.model_copy(update={"product": many})
+    products = tuple(Product(title="Cup", description="soft") for _ in range(1_000))
+    plan = PLAN.model_copy(update={"script": (PlannedStep(step="Weigh.", products=(*products, many)),)})
+    tracemalloc.start()
+    started = time.process_time()
+    assert fit(STEP_PRODUCT, [pair], words(STEP_PRODUCT), 100).refused == {}
+    assert fit(HOLISTIC_VERIFY, [plan], words(HOLISTIC_VERIFY), 3_000).refused == {}
+    seconds, peak = time.process_time() - started, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert seconds < 15
+    assert peak < 64 * 1024 * 1024
 
 
 def test_fit_refuses_what_is_too_long_without_any_product_text() -> None:
