@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from transformers.utils import logging as transformers_logging
 
 from judging.answers import REASONS, Answer, answer
 from judging.config import BulkConfig
-from judging.judges import NamedJudge, by_judgment, find_judges, load, reads_plans, settings_facts
+from judging.judges import FoundJudge, NamedJudge, by_judgment, find_judges, load, reads_plans, settings_facts
 from judging.output import Output, Parts, Stream
 from judging.plans import JudgedPlan, Plan, judge_plans
 from judging.tables import check_kind
 from judging.windows import Window, input_rows, read, records_of, windows
+from models.folder import sole_writer
 from models.runtime import this_process, use_threads
 from recipes.faults import unknown_fields
 from recipes.rows import Row
@@ -49,8 +51,15 @@ def judge_rows(config: BulkConfig) -> dict[str, Any]:
         "data": {"name": Path(config.data).name, "bytes": _size(config.data)},
         "window": size,
     }
-    say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     parts = Parts(Path(config.out), identity) if config.out != "-" else None
+    with sole_writer(parts.out) if parts is not None and state.is_main_process else nullcontext():
+        return _judge_to(parts, config, found, size)
+
+
+def _judge_to(parts: Parts | None, config: BulkConfig, found: Sequence[FoundJudge], size: int) -> dict[str, Any]:
+    """Judge the input in windows of ``size`` rows into a file, or to standard output where ``parts`` is None."""
+    state = this_process()
+    say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     if parts is not None:
         with state.main_process_first():
             finished = parts.open(config.overwrite) if state.is_main_process else not parts.folder.exists()
@@ -77,7 +86,12 @@ def _check(config: BulkConfig, plans: bool, size: int, processes: int) -> None:
         raise ValueError("several processes cannot share standard input or output; give --data FILE --out FILE")
     if config.out == "-":
         return
-    check_kind(Path(config.out))
+    out = Path(config.out)
+    check_kind(out)
+    if out.is_dir():
+        raise ValueError(f"{out} is a folder; name a file in it")
+    if out.exists() and os.path.exists(config.data) and out.samefile(config.data):
+        raise ValueError(f"{out} is the input itself; give another --out")
     if plans and config.out.lower().endswith(".csv"):
         raise ValueError(f"{config.out}: answers about plans do not fit a table's cells; give .jsonl or .parquet")
 

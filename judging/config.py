@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from models.backbone import Dtype, Quantization
+from models.limits import THREADS, Limits
 from models.scoring import TOKEN_BUDGET
 
 
@@ -32,11 +34,11 @@ class JudgesConfig:
     quantization: Quantization | None = None
     attention: str | None = None
     trust_remote_code: bool = False
-    threshold: float | None = None
-    max_length: int | None = None
-    products_per_step: int = 1
-    token_budget: int = TOKEN_BUDGET
-    threads: int | None = None
+    threshold: Annotated[float, Limits(0, 1)] | None = None
+    max_length: Annotated[int, Limits(1)] | None = None
+    products_per_step: Annotated[int, Limits(0)] = 1
+    token_budget: Annotated[int, Limits(1)] = TOKEN_BUDGET
+    threads: Annotated[int, THREADS] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class BulkConfig(JudgesConfig):
 
     data: str = "-"
     out: str = "-"
-    window: int | None = None
+    window: Annotated[int, Limits(1)] | None = None
     overwrite: bool = False
 
 
@@ -78,11 +80,11 @@ class ServeConfig(JudgesConfig):
     """
 
     host: str = "127.0.0.1"
-    port: int = 8000
+    port: Annotated[int, Limits(0, 65535)] = 8000
     token_file: str | None = None
-    max_records: int = 256
-    max_bytes: int = 4 * 1024 * 1024
-    max_waiting: int = 4096
-    batch: int = 256
-    timeout_s: float = 30.0
-    drain_s: float = 1.0
+    max_records: Annotated[int, Limits(1)] = 256
+    max_bytes: Annotated[int, Limits(1)] = 4 * 1024 * 1024
+    max_waiting: Annotated[int, Limits(1)] = 4096
+    batch: Annotated[int, Limits(1)] = 256
+    timeout_s: Annotated[float, Limits(above=0)] = 30.0
+    drain_s: Annotated[float, Limits(0)] = 1.0

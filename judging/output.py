@@ -56,19 +56,19 @@ class Parts:
         self.identity: dict[str, Any] = json.loads(json.dumps(identity))
 
     def open(self, overwrite: bool) -> bool:
-        """Make ready to write; whether the file was finished before.
+        """Make ready to write; whether the file was finished before. One that is to be replaced stays until `finish`.
 
         Raises ValueError where another run's file, or another file, would be written over.
         """
-        if overwrite:
-            self._clear()
         begun = self.folder / RUN
+        if overwrite and begun.is_file():  # a folder without it is none of ours
+            shutil.rmtree(self.folder)
         if begun.is_file():
             self._refuse_other(begun)
-        elif self.facts.is_file() and self.out.is_file():
+        elif not overwrite and self.facts.is_file() and self.out.is_file():
             self._refuse_other(self.facts)
             return True
-        elif self.out.exists() or self.folder.exists():
+        elif not overwrite and (self.out.exists() or self.folder.exists()):
             there = self.out if self.out.exists() else self.folder
             raise ValueError(f"{there} is there already; give another --out, or --overwrite to replace it")
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -117,13 +117,6 @@ class Parts:
 
     def _part(self, window: Window) -> Path:
         return self.folder / f"{window.number:08d}-{window.digest}.jsonl"
-
-    def _clear(self) -> None:
-        """Remove an earlier run's files, and no folder that is none of ours."""
-        if (self.folder / RUN).is_file():
-            shutil.rmtree(self.folder)
-        for path in (self.out, self.facts):
-            path.unlink(missing_ok=True)
 
     def _refuse_other(self, path: Path) -> None:
         found = json.loads(path.read_text(encoding="utf-8")).get("identity") or {}

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from judging.answers import Answer
@@ -22,7 +23,7 @@ class Window:
     number: int
     rows: list[Row | Fault]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Tells whether another run saw the same rows here."""
         digest = hashlib.sha256()

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
+from filelock import FileLock
 from shop_rows import lines, plan, row, write_rows
 
 from judging.answers import answer
@@ -46,7 +47,11 @@ def test_every_row_gets_the_judge_s_answer_in_the_order_of_the_input(config: Bul
     assert [line["p_yes"] for line in found] == pytest.approx([one.p_yes for one in alone], abs=1e-5)
     assert list(found[0]) == ["row", "id", "p_yes", "verdict", "shortened", "reason", "detail"]
     assert summary == {"rows": 30, "said": {"yes": sum(one.verdict or 0 for one in alone)} | _no(alone)}
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["judged.jsonl", "judged.jsonl.run.json", "rows.jsonl"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == [
+        "judged.jsonl",
+        "judged.jsonl.run.json",
+        "rows.jsonl",
+    ]
 
 
 def _no(answers: list[Any]) -> dict[str, int]:
@@ -165,12 +170,29 @@ def test_a_finished_file_is_not_judged_again_and_another_is_not_written_over(
         patched.setattr("judging.bulk.load", lambda *_: pytest.fail("loaded again"))
         assert judge_rows(config) == summary
     before = (tmp_path / "judged.jsonl").read_bytes()
-    judge_rows(replace(other, overwrite=True))
+    stopped_after(monkeypatch, replace(other, overwrite=True), 2)
+    assert (tmp_path / "judged.jsonl").read_bytes() == before  # the old answers stay until the new ones are whole
+    judge_rows(other)
     assert (tmp_path / "judged.jsonl").read_bytes() != before
     (tmp_path / "mine.jsonl").write_text("precious")
     with pytest.raises(ValueError, match=r"mine.jsonl is there already; give another --out"):
         judge_rows(replace(config, out=str(tmp_path / "mine.jsonl")))
     assert (tmp_path / "mine.jsonl").read_text() == "precious"
+
+
+def test_the_input_is_never_written_over(config: BulkConfig, tmp_path: Path) -> None:
+    before = Path(config.data).read_bytes()
+    (tmp_path / "link.jsonl").symlink_to(config.data)
+    for out in (config.data, str(tmp_path / "link.jsonl")):
+        with pytest.raises(ValueError, match="is the input itself; give another --out"):
+            judge_rows(replace(config, out=out, overwrite=True))
+    assert Path(config.data).read_bytes() == before
+
+
+def test_two_runs_do_not_write_to_one_file(config: BulkConfig, tmp_path: Path) -> None:
+    with FileLock(tmp_path / ".judged.jsonl.lock"), pytest.raises(ValueError, match="another process is writing there"):
+        judge_rows(replace(config, overwrite=True))
+    assert not (tmp_path / "judged.jsonl").exists()
 
 
 class Killed(BaseException):
