@@ -28,19 +28,22 @@ from benchmarks.ecomscript.summary import measure, measure_answers, measure_base
 from benchmarks.results import SETS, EvaluationFolder, publishable, to_json
 from models.runtime import this_process, use_threads, versions
 from recipes.base import Judgment
-from recipes.intents.beside import known_beside
+from recipes.intents.beside import by_product, read_beside, with_known
+from recipes.intents.judgment import IntentRecord
 from recipes.metrics import best_threshold
 from recipes.reading import fingerprint, read_records
 
 
 @dataclass(frozen=True)
 class Material:
-    """The records of an evaluation: judged, to choose the threshold on, to learn from, and solved examples."""
+    """The records of an evaluation: judged, to choose the threshold on, to learn from, and solved examples; and the
+    purchase intents to show beside products."""
 
     data: list[Any]
     validation: list[Any]
     train: list[Any]
     examples: tuple[Any, ...]
+    known: list[IntentRecord]
 
     def counted(self) -> tuple[list[Any], str]:
         """Where the majority class is counted: never on the judged records if there are others."""
@@ -99,8 +102,6 @@ def read_material(judgment: Judgment[Any], config: EcomScriptConfig) -> Material
     data = read_records(judgment, config.data)[: config.limit]
     judged = {record.group_key for record in data}
     validation = read_records(judgment, config.validation) if config.validation else []
-    if config.intents:
-        data, validation = known_beside(judgment, config.intents, data, validation)
     train = read_records(judgment, config.train) if config.train else []
     for reference, records in ((config.validation, validation), (config.train, train)):
         if shared := sorted({record.group_key for record in records} & judged):
@@ -112,7 +113,8 @@ def read_material(judgment: Judgment[Any], config: EcomScriptConfig) -> Material
     if config.shots:
         where = config.shots_from or "sample:train"
         examples = draw_shots(read_records(judgment, where), config.shots, config.seed, [*data, *validation], where)
-    return Material(data, validation, train, examples)
+    known = read_beside(judgment, config.intents, [*data, *validation]) if config.intents else []
+    return Material(data, validation, train, examples, known)
 
 
 def identity_of(
@@ -132,6 +134,7 @@ def identity_of(
         "seed": config.seed,
         "settings": settings_facts(subject, config),
         **({"asking": asking.facts()} if asking else {}),
+        **({"intents": fingerprint(material.known)} if material.known else {}),
     }
 
 
@@ -174,8 +177,9 @@ def judge(
     """Load who gives margins, and let it judge every record."""
     scorer = build_scorer(subject, config, judgment, material.train, material.examples, this_process().device)
     examiner = Examiner(judgment, scorer, folder.path, config.token_budget, config.drop_too_long, say)
-    threshold = choose_threshold(examiner, material.validation)
-    found = examiner.examine("predictions", material.data, threshold["value"])
+    known = by_product(material.known)
+    threshold = choose_threshold(examiner, with_known(material.validation, known))
+    found = examiner.examine("predictions", with_known(material.data, known), threshold["value"])
     told = {"threshold": threshold, "temperature": scorer.temperature}
     return Examined(found.lines, found.fitted.refused, found.judged, found.seconds, told, scorer.max_length)
 

@@ -16,19 +16,17 @@ R = TypeVar("R", bound=Record)
 Known = dict[str, tuple[str, ...]]
 
 
-def known_beside(judgment: Judgment[Any], references: Sequence[str], *sets: Sequence[R]) -> list[list[R]]:
-    """Sets of records that are to be judged, with the purchase intents of their products from files.
+def read_beside(judgment: Judgment[Any], references: Sequence[str], judged: Sequence[Record]) -> list[IntentRecord]:
+    """Purchase intents from files, to be shown beside the products of records that are to be judged.
 
     Raises ValueError where the judge reads none, or where an intent is the very text of a goal or step to be judged.
     """
     if not judgment.intents:
         raise ValueError("intents: the judge was not taught with purchase intents beside products; leave them out")
     known, _ = read_intents(references)
-    said = find_leaks(known, {"the records": [record for records in sets for record in records]}).intents
-    if said:
+    if said := find_leaks(known, {"the records": judged}).intents:
         raise ValueError(f"intents: {len(said)} say what is to be judged, first {next(iter(said))!r}; take them out")
-    told = by_product(known)
-    return [with_known(records, told) for records in sets]
+    return known
 
 
 def by_product(known: Sequence[IntentRecord]) -> Known:
@@ -47,6 +45,8 @@ def with_known(records: Sequence[R], known: Known, hidden: float = 0.0, seed: in
         hidden: the share of the records, drawn by the seed, that get nothing: a judge that will meet unknown products
             must have learned from some.
     """
+    if not known:
+        return list(records)
     rng = random.Random(f"{seed}:hidden")
     return [record if rng.random() < hidden else _told(record, known) for record in records]
 

@@ -13,7 +13,7 @@ import pytest
 
 from recipes.base import Product
 from recipes.holistic_verify import HOLISTIC_VERIFY, HolisticRecord
-from recipes.intents.beside import by_product, known_beside, with_known
+from recipes.intents.beside import by_product, read_beside, with_known
 from recipes.intents.judgment import INTENTS, IntentRecord
 from recipes.intents.leaks import find_leaks
 from recipes.intents.pairs import drawn, make_pairs, shuffled
@@ -282,6 +282,6 @@ def test_intents_are_not_shown_to_judges_that_do_not_read_them_nor_where_they_sa
         tmp_path / "i.jsonl", [{"id": "1", "product": {"title": A}, "intent": "because is a long cable"}]
     )
     with pytest.raises(ValueError, match="was not taught with purchase intents"):
-        known_beside(STEP_PRODUCT, [path], [record])
+        read_beside(STEP_PRODUCT, [path], [record])
     with pytest.raises(ValueError, match="1 say what is to be judged, first 'because is a long cable'"):
-        known_beside(STEP_PRODUCT.with_intents(2), [path], [record])
+        read_beside(STEP_PRODUCT.with_intents(2), [path], [record])
