@@ -96,10 +96,8 @@ class Completions:
             prepare: makes the work; called, and the generator loaded, only where lines are missing.
         """
         state, predictions = this_process(), Predictions(self.folder, name)
-        if predictions.path.is_file():
-            lines = {line["id"]: line for line in predictions.read()}
-            if list(lines) == list(ids):
-                return lines, Cost()
+        if (lines := _whole(predictions)) and list(lines) == list(ids):
+            return lines, Cost()
         # Every process has looked before the main one touches the files.
         state.wait_for_everyone()
         generator = self.crew.open(found)
@@ -144,3 +142,12 @@ class Completions:
             for row, completion in written:
                 yield row, completion
                 progress.advance(task)
+
+
+def _whole(predictions: Predictions) -> dict[str, Line]:
+    """The lines of a finished file by id; none where it is not there, or was cut or spoilt since: what is left of such
+    a file is gone on from."""
+    try:
+        return {line["id"]: line for line in predictions.read()}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from benchmarks.ecomqa.summary import calibrated, endings, grading, summarise, t
 from benchmarks.ecomqa.thoughts import sort_traces
 from benchmarks.ecomqa.variants import CONFIDENCE, PLAIN, RAG, Variant, plain, with_confidence, with_passages
 from benchmarks.results import EvaluationFolder, Predictions, publishable, to_json, to_line, write_text
+from models.folder import sole_writer
 from models.runtime import this_process, use_threads, versions
 
 SETS = ("answers*", "votes-*", "behaviour*", "predictions*")
@@ -48,7 +50,36 @@ def evaluate(config: EcomQAConfig) -> dict[str, Any]:
     transformers_logging.disable_progress_bar()
     with state.main_process_first():
         plan = prepare(config, state.device)
-    folder = open_folder(plan)
+    path = Path(config.out) if config.out else Path("results") / "ecomqa" / plan.subject.name.replace("/", "--")
+    with sole_writer(path) if state.is_main_process else nullcontext():
+        return _examined(plan, open_folder(plan, path), threads)
+
+
+def open_folder(plan: Plan, path: Path) -> EvaluationFolder:
+    """The folder of this evaluation; every process refuses together what holds another one."""
+    state, config = this_process(), plan.config
+    identity = {
+        "benchmark": "ecomqa",
+        "subject": plan.subject.facts,
+        "settings": asdict(plan.settings),
+        "data": questions_fingerprint(plan.questions),
+        "shots": config.shots,
+        "too_long": config.too_long,
+    }
+    folder = EvaluationFolder(path, identity, SETS)
+    folder.refuse_other(config.overwrite)
+    state.wait_for_everyone()
+    if state.is_main_process:
+        if config.overwrite:
+            folder.clear()
+        folder.open()
+    state.wait_for_everyone()
+    return folder
+
+
+def _examined(plan: Plan, folder: EvaluationFolder, threads: int) -> dict[str, Any]:
+    """The results in the folder, where they are what the configuration asks for, or new ones; told and reported."""
+    state = this_process()
     say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     results: dict[str, Any] | None = folder.results()
     if results is not None and results.get("view") == json.loads(to_json(plan.view)):
@@ -71,29 +102,6 @@ def evaluate(config: EcomQAConfig) -> dict[str, Any]:
         write_report(folder.path)
         say.print(f"{folder.path}: report.html, report.md, scores.csv, results.json, predictions.jsonl")
     return results
-
-
-def open_folder(plan: Plan) -> EvaluationFolder:
-    """The folder of this evaluation; every process refuses together what holds another one."""
-    state, config = this_process(), plan.config
-    identity = {
-        "benchmark": "ecomqa",
-        "subject": plan.subject.facts,
-        "settings": asdict(plan.settings),
-        "data": questions_fingerprint(plan.questions),
-        "shots": config.shots,
-        "too_long": config.too_long,
-    }
-    path = Path(config.out) if config.out else Path("results") / "ecomqa" / plan.subject.name.replace("/", "--")
-    folder = EvaluationFolder(path, identity, SETS)
-    folder.refuse_other(config.overwrite)
-    state.wait_for_everyone()
-    if state.is_main_process:
-        if config.overwrite:
-            folder.clear()
-        folder.open()
-    state.wait_for_everyone()
-    return folder
 
 
 @dataclass

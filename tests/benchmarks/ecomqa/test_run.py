@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -309,3 +311,36 @@ def test_sub_concepts_and_a_limit_choose_questions(cast: dict[str, Scripted], co
         run.evaluate(replace(config, judges="yes", grading=GradingConfig(prompts="fair")))
     with pytest.raises(ValueError, match="nobody grades"):
         run.evaluate(replace(config, judges=" "))
+
+
+@pytest.mark.parametrize("spoil", [lambda raw: raw[:-40], lambda raw: raw[:200] + b"\n\xff" + raw[200:], lambda _: b""])
+def test_a_file_that_was_cut_or_spoilt_is_gone_on_from(
+    spoil: Callable[[bytes], bytes], cast: dict[str, Scripted], config: EcomQAConfig
+) -> None:
+    config = replace(config, judges="rules,yes")
+    run.evaluate(config)
+    folder = Path(str(config.out))
+    whole = {path.name: path.read_bytes() for path in folder.glob("*.jsonl")}
+    for path in folder.glob("*.jsonl"):
+        path.write_bytes(spoil(path.read_bytes()))
+    (folder / "results.json").unlink()
+    cast["m"].asked.clear()
+    run.evaluate(config)
+    assert {path.name: path.read_bytes() for path in folder.glob("*.jsonl")} == whole
+    assert len(cast["m"].asked) <= len(rows())
+
+
+def test_a_folder_has_one_writer(cast: dict[str, Scripted], config: EcomQAConfig, tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from models.folder import sole_writer\n"
+        f"with sole_writer(Path({str(config.out)!r})): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        try:
+            assert other.stdout is not None and other.stdout.readline() == "held\n"
+            with pytest.raises(ValueError, match="another process is writing there"):
+                run.evaluate(config)
+        finally:
+            other.kill()
+    assert not (tmp_path / "out").exists()
+    assert run.evaluate(config)["all"]["n"] == 12
