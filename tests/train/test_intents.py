@@ -242,3 +242,12 @@ def test_the_example_is_read_and_its_header_runs_it() -> None:
     command = path.read_text(encoding="utf-8").splitlines()[1].split()
     assert command[:4] == ["#", "accelerate", "launch", "--config_file"] and command[6] == "--config"
     assert (ROOT / command[4]).is_file() and (ROOT / command[5]).is_file() and ROOT / command[7] == path
+
+
+def test_a_stage_shorter_than_the_time_between_evaluations_is_looked_at_when_it_ends(config: TrainConfig) -> None:
+    rarely = replace(config, evaluation=replace(config.evaluation, every=1000))
+    train(STEP_PRODUCT, told(rarely, "rarely", mode="sequential"))
+    folder = folder_of(told(config, "rarely")).path
+    for stage in (folder, folder / "intents"):
+        lines = [json.loads(line) for line in (stage / "metrics.jsonl").read_text().splitlines()]
+        assert [line["step"] for line in lines if "eval_macro_f1" in line] == [lines[-1]["step"]]
