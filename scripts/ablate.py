@@ -25,15 +25,19 @@ from recipes.judgments import JUDGMENTS
 from train.helping import described
 
 
+def words(text: str) -> list[str]:
+    return text.split(",")
+
+
+def numbers(text: str) -> list[int]:
+    return [int(part) for part in text.split(",")]
+
+
 def parser() -> argparse.ArgumentParser:
     parser = described(str(__doc__))
     parser.add_argument("judgment", choices=list(JUDGMENTS), help="what is judged")
-    conditions = f"of {', '.join(CONDITIONS)} (all)"
-    parser.add_argument("--conditions", type=lambda text: text.split(","), default=CONDITIONS, help=conditions)
-    numbers = "such as 0,1,2"
-    parser.add_argument(
-        "--seeds", type=lambda text: [int(part) for part in text.split(",")], default="0,1,2,3,4", help=numbers
-    )
+    parser.add_argument("--conditions", type=words, default=",".join(CONDITIONS), help="what to compare")
+    parser.add_argument("--seeds", type=numbers, default="0,1,2,3,4", help="each teaches a judge of every condition")
     parser.add_argument("--test", default="sample:test", help="the records to be examined on")
     parser.add_argument("--out", type=Path, help="the ablation's folder (default: results/ablation/JUDGMENT)")
     parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
