@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from benchmarks.ecomagent.samples import open_catalogue, tasks_file
 from benchmarks.ecomagent.shopping import SETS, Record, Shopping
 from benchmarks.ecomagent.tasks import Task, read_tasks, task_line
 from benchmarks.results import REPORT, EvaluationFolder, publishable, to_json, write_text
+from models.folder import sole_writer
 from models.generation import Found, find_generator
 from models.runtime import this_process, use_threads, versions
 
@@ -47,7 +49,14 @@ def evaluate(config: EcomAgentConfig) -> dict[str, Any]:
     transformers_logging.disable_progress_bar()
     with state.main_process_first():
         material = prepare(config)
-    folder = open_folder(material)
+    path = Path(config.out) if config.out else Path("results") / "ecomagent" / material.player.name.replace("/", "--")
+    with sole_writer(path) if state.is_main_process else nullcontext():
+        return _evaluated(material, open_folder(material, path), threads)
+
+
+def _evaluated(material: Material, folder: EvaluationFolder, threads: int) -> dict[str, Any]:
+    """The results in the folder, where they are what the configuration asks for, or new ones; told and reported."""
+    state, config = this_process(), material.config
     say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     results: dict[str, Any] | None = folder.results()
     again = bool(results and results["runtime_error_count"] and config.retry_errors)
@@ -158,11 +167,10 @@ def limited(tasks: Sequence[Task], limit: int | None) -> list[Task]:
     return kept
 
 
-def open_folder(material: Material) -> EvaluationFolder:
+def open_folder(material: Material, path: Path) -> EvaluationFolder:
     """The folder of this evaluation; every process refuses together what holds another one."""
     state, config = this_process(), material.config
-    default = Path("results") / "ecomagent" / material.player.name
-    folder = EvaluationFolder(Path(config.out) if config.out else default, material.identity, SETS)
+    folder = EvaluationFolder(path, material.identity, SETS)
     folder.refuse_other(config.overwrite)
     state.wait_for_everyone()
     if state.is_main_process:

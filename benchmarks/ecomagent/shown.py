@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import dropwhile
+from textwrap import shorten
 from typing import Any
 
 from reporting.records import Field, Shown
@@ -73,7 +74,7 @@ def episodes(lines: Sequence[Line], causes: Mapping[tuple[str, int], Line]) -> l
 def episode(line: Line, cause: Line | None, longest: int = LONGEST) -> Shown:
     """One episode: what was asked, every turn with its call and result (cut to ``longest``), and the rubric."""
     query = str(line.get("user_query") or line["id"])
-    title = query if len(query) <= TITLE else query[: TITLE - 1] + "…"
+    title = shorten(query, TITLE, placeholder=" …") if " " in query else query[:TITLE]
     body = [
         ("Query", query),
         *turns(line.get("trajectory") or (), longest),
@@ -96,7 +97,7 @@ def turns(trajectory: Sequence[Line], longest: int) -> Iterator[tuple[str, str]]
             number += 1
             said = _spoken(message)
         elif message["role"] == "tool":
-            said += f"\n← {_cut(_text(message), longest)}"
+            said += f"\n← {_cut(_result(_text(message)), longest)}"
         else:
             said += f"\n({_text(message)})"
     if said:
@@ -126,6 +127,34 @@ def _text(message: Line) -> str:
     """What a message says; other tools' predictions may hold parts in place of a text."""
     content = message.get("content") or ""
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def _result(text: str) -> str:
+    """A tool's result, a value a line; what is no JSON object stays as it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    return "\n".join(_lines(value)) if isinstance(value, dict) and value else text
+
+
+def _lines(value: Line, indent: str = "") -> Iterator[str]:
+    for name, entry in value.items():
+        if isinstance(entry, dict) and entry:
+            yield f"{indent}{name}:"
+            yield from _lines(entry, f"{indent}  ")
+        elif isinstance(entry, list) and entry:
+            yield f"{indent}{name}:"
+            yield from (f"{indent}  {_plain(one)}" for one in entry)
+        else:
+            yield f"{indent}{name}: {_plain(entry)}"
+
+
+def _plain(value: Any) -> str:
+    """A value on one line: a product of a list is its id and its title."""
+    if isinstance(value, dict):
+        return " · ".join(map(_plain, value.values()))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -29,6 +29,7 @@ from benchmarks.ecomagent.tasks import Task, task_line, write_tasks
 from benchmarks.ecomagent.validator import validate
 from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
 from models.backbone import LoadSettings
+from models.folder import sole_writer
 from models.generation import Found, find_generator
 from models.runtime import this_process, versions
 
@@ -43,6 +44,17 @@ def build(config: EcomAgentBuildConfig) -> dict[str, Any]:
     Raises ValueError or FileNotFoundError in words; ValueError too where a task does not pass the independent
     validator, which would be a fault of the construction.
     """
+    _refuse_what_cannot_be(config)
+    catalogue = open_catalogue(config.catalogue)
+    writer, judge = (_found(config, reference) for reference in (config.generator, config.judge))
+    named = Path(config.catalogue).stem if config.catalogue != SAMPLE else SAMPLE
+    default = Path("results") / "ecomagent-tasks" / f"{named}-{writer.name if writer else 'templates'}"
+    path = Path(config.out) if config.out else default
+    with sole_writer(path):
+        return _built(config, catalogue, writer, judge, _folder(config, catalogue, writer, judge, path))
+
+
+def _refuse_what_cannot_be(config: EcomAgentBuildConfig) -> None:
     if this_process().num_processes > 1:
         raise ValueError("a construction runs in one process; start it with python, not with accelerate launch")
     if not config.intents:
@@ -53,10 +65,17 @@ def build(config: EcomAgentBuildConfig) -> dict[str, Any]:
         raise ValueError(
             f"max_features: {config.max_features} given; give more than min_features, {config.min_features}"
         )
+
+
+def _built(
+    config: EcomAgentBuildConfig,
+    catalogue: Catalogue,
+    writer: Found | None,
+    judge: Found | None,
+    folder: EvaluationFolder,
+) -> dict[str, Any]:
+    """What ``build.json`` of the folder says, once the construction is finished."""
     say = Console(stderr=True, highlight=False, soft_wrap=True)
-    catalogue = open_catalogue(config.catalogue)
-    writer, judge = (_found(config, reference) for reference in (config.generator, config.judge))
-    folder = _folder(config, catalogue, writer, judge)
     if (folder.path / SUMMARY).is_file():
         say.print(f"{folder.path} is finished; give --overwrite to build again")
         summary: dict[str, Any] = json.loads((folder.path / SUMMARY).read_text(encoding="utf-8"))
@@ -96,7 +115,7 @@ def _found(config: EcomAgentBuildConfig, reference: str | None) -> Found | None:
 
 
 def _folder(
-    config: EcomAgentBuildConfig, catalogue: Catalogue, writer: Found | None, judge: Found | None
+    config: EcomAgentBuildConfig, catalogue: Catalogue, writer: Found | None, judge: Found | None, path: Path
 ) -> EvaluationFolder:
     """The folder of this construction, opened; refuses one that holds another."""
     identity = {
@@ -110,9 +129,7 @@ def _folder(
             name: getattr(config, name) for name in ("intents", "tasks", "min_features", "max_features", "name", "seed")
         },
     }
-    named = Path(config.catalogue).stem if config.catalogue != SAMPLE else SAMPLE
-    default = Path("results") / "ecomagent-tasks" / f"{named}-{writer.name if writer else 'templates'}"
-    folder = EvaluationFolder(Path(config.out) if config.out else default, identity, ())
+    folder = EvaluationFolder(path, identity, ())
     folder.refuse_other(config.overwrite)
     if config.overwrite:
         folder.clear()

@@ -107,6 +107,16 @@ def test_turns_show_thought_call_and_result_and_what_was_not_made() -> None:
     ]
 
 
+def test_results_are_shown_a_value_a_line() -> None:
+    found = {"products": [{"product_id": "A1", "title": "Lamp"}], "page": 0, "product": {"details": {"Color": "Teal"}}}
+    told = "products:\n  A1 · Lamp\npage: 0\nproduct:\n  details:\n    Color: Teal"
+    trajectory = [
+        {"role": "assistant", "content": None, "tool_calls": [call("search_products", '{"query": "lamp"}')]},
+        {"role": "tool", "tool_call_id": "c", "content": json.dumps(found)},
+    ]
+    assert list(turns(trajectory, 500)) == [("Turn 1", f'→ search_products(query="lamp")\n← {told}')]
+
+
 def test_an_episode_tells_what_it_was_laid_to() -> None:
     line = {
         "id": "t1",

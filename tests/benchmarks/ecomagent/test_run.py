@@ -103,6 +103,24 @@ def test_a_finished_evaluation_is_not_played_again(config: EcomAgentConfig, monk
     assert again["run"] == first["run"]  # who played, and how long, is still told
 
 
+def test_a_folder_has_one_writer(config: EcomAgentConfig) -> None:
+    other = f"""
+import sys
+from pathlib import Path
+from models.folder import sole_writer
+with sole_writer(Path({config.out!r})):
+    print("in", flush=True)
+    sys.stdin.read()
+"""
+    command = [sys.executable, "-c", other]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as writer:
+        assert writer.stdout is not None and writer.stdout.readline() == b"in\n"
+        with pytest.raises(ValueError, match="another process is writing there"):
+            evaluate(config)
+        writer.communicate(b"")
+    assert evaluate(config)["total_correct"] == 5
+
+
 def test_records_play_again_without_their_agent(config: EcomAgentConfig) -> None:
     evaluate(config)
     catalogue = open_catalogue(config.catalogue)
