@@ -13,6 +13,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ class Predictions:
 
     def append(self, process: int, lines: Sequence[Mapping[str, Any]]) -> None:
         """Add the answers of one batch to this process's part; they are on their way to the disk when this returns."""
-        with (self.parts / f"process-{process}.jsonl").open("a", encoding="utf-8") as file:
+        path = self.parts / f"process-{process}.jsonl"
+        with naming(path), path.open("a", encoding="utf-8") as file:
             file.write("".join(to_line(line) for line in lines))
 
     def merge(self, records: Sequence[str]) -> None:
@@ -187,8 +189,21 @@ def _finite(value: Any) -> Any:
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one move: a reader sees the old text or the new, never a part."""
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    try:
+        with naming(path):
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """The system's errors in the block name the file: of a full disk it says only that it is full."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def publishable(reference: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from benchmarks.ecomqa import calibration, rag
 from benchmarks.ecomqa.answering import TooLong
@@ -11,6 +12,7 @@ from benchmarks.ecomqa.grading import Split, Unparsed
 from benchmarks.ecomqa.panel import Asked
 from benchmarks.ecomqa.retrieval import Method
 from models.backbone import Dtype, Quantization
+from models.limits import SEEDS, THREADS, Limits
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class GradingConfig:
     panel: Asked = "all"
     split: Split = "wrong"
     unparsed: Unparsed = "ignore"
-    max_tokens: int | None = None
+    max_tokens: Annotated[int, Limits(1)] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class ConfidenceConfig:
 
     ask: bool = False
     tasks: str = ",".join(calibration.TASKS)
-    bins: int = 10
+    bins: Annotated[int, Limits(1)] = 10
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,8 @@ class RagConfig:
     method: Method = "bm25"
     encoder: str = "minilm"
     tasks: str = ",".join(rag.TASKS)
-    passages: int = rag.PASSAGES
-    tokens: int = rag.TOKENS
+    passages: Annotated[int, Limits(1)] = rag.PASSAGES
+    tokens: Annotated[int, Limits(1)] = rag.TOKENS
 
 
 @dataclass(frozen=True)
@@ -108,13 +110,13 @@ class EcomQAConfig:
     adapter: str | None = None
     judges: str = "rules"
     tasks: str = ""
-    limit: int | None = None
+    limit: Annotated[int, Limits(1)] | None = None
     repeated: Repeated = "merge"
     shots: bool = True
     too_long: TooLong = "refuse"
-    max_tokens: int = 512
-    temperature: float = 0.0
-    top_p: float = 1.0
+    max_tokens: Annotated[int, Limits(1)] = 512
+    temperature: Annotated[float, Limits(0)] = 0.0
+    top_p: Annotated[float, Limits(above=0, most=1)] = 1.0
     stop: str | None = None
     thinking: bool | None = None
     behaviour: bool = False
@@ -124,11 +126,11 @@ class EcomQAConfig:
     dtype: Dtype = "auto"
     quantization: Quantization = "none"
     trust_remote_code: bool = False
-    rows: int | None = None
-    concurrency: int | None = None
+    rows: Annotated[int, Limits(1)] | None = None
+    concurrency: Annotated[int, Limits(1, 1024)] | None = None
     compare: str | None = None
-    seed: int = 0
-    resamples: int = 10_000
-    threads: int | None = None
+    seed: Annotated[int, SEEDS] = 0
+    resamples: Annotated[int, Limits(1)] = 10_000
+    threads: Annotated[int, THREADS] | None = None
     out: str | None = None
     overwrite: bool = False

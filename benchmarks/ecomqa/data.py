@@ -154,6 +154,9 @@ def _line(raw: object) -> tuple[Line | None, list[tuple[str, str]]]:
         for name in ("prompt", "gt")
         if not getattr(line, name).strip()
     ]
+    for name, text in line:
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            wrong.append((name, "holds half a character (a lone surrogate); write the text as UTF-8"))
     if line.task not in SUB_CONCEPTS:
         near = get_close_matches(line.task.upper(), SUB_CONCEPTS, n=1, cutoff=0)[0]
         known = ", ".join(SUB_CONCEPTS)

@@ -9,11 +9,13 @@ from typing import Any
 
 import torch
 
+from benchmarks.completions import Line
 from benchmarks.ecomqa.answering import stop_texts
 from benchmarks.ecomqa.config import EcomQAConfig
 from benchmarks.ecomqa.corpus import Passage, corpus_fingerprint, read_corpus
 from benchmarks.ecomqa.data import SUB_CONCEPTS, Question, read_questions
 from benchmarks.ecomqa.panel import RULES, Member, digest, make_panel, names_of
+from benchmarks.results import EvaluationFolder, Predictions
 from models.backbone import LoadSettings
 from models.generation import Found, SamplingSettings, find_generator
 
@@ -78,8 +80,25 @@ def prepare(config: EcomQAConfig, device: torch.device) -> Plan:
         thinking=config.thinking,
     )
     questions = chosen(read_questions(config.data, config.repeated), config)
+    if config.compare:
+        other_run(config.compare, questions)
     passages = read_corpus(config.rag.corpus) if config.rag.corpus else []
     return Plan(config, questions, subject, settings, panel, RULES in named, passages)
+
+
+def other_run(reference: str, questions: Sequence[Question]) -> tuple[str, list[Line]]:
+    """Who answered in the finished evaluation of another folder, and its graded lines.
+
+    Raises ValueError where there is none, or it holds none of the questions.
+    """
+    folder = Path(reference)
+    results = EvaluationFolder(folder, {}).results()
+    if results is None or results.get("benchmark") != "ecomqa":
+        raise ValueError(f"compare: {folder} holds no finished evaluation of ecomqa; give the folder of one")
+    lines = Predictions(folder).read()
+    if {line["id"] for line in lines}.isdisjoint(question.id for question in questions):
+        raise ValueError(f"compare: {folder} has other questions; give an evaluation of the same data")
+    return results["subject"]["name"], lines
 
 
 def chosen(questions: Sequence[Question], config: EcomQAConfig) -> list[Question]:

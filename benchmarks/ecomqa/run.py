@@ -27,12 +27,12 @@ from benchmarks.ecomqa.graded import Answer, graded, read_answers, rules_decide
 from benchmarks.ecomqa.grading import VotingRules
 from benchmarks.ecomqa.metrics import compare_runs, percent
 from benchmarks.ecomqa.panel import Vote, digest, votes_on
-from benchmarks.ecomqa.prepare import Plan, prepare
+from benchmarks.ecomqa.prepare import Plan, other_run, prepare
 from benchmarks.ecomqa.report import write_report
 from benchmarks.ecomqa.summary import calibrated, endings, grading, summarise, table
 from benchmarks.ecomqa.thoughts import sort_traces
 from benchmarks.ecomqa.variants import CONFIDENCE, PLAIN, RAG, Variant, plain, with_confidence, with_passages
-from benchmarks.results import EvaluationFolder, Predictions, publishable, to_json, to_line, write_text
+from benchmarks.results import EvaluationFolder, publishable, to_json, to_line, write_text
 from models.folder import sole_writer
 from models.runtime import this_process, use_threads, versions
 
@@ -212,10 +212,8 @@ class Examination:
         return summary
 
     def _comparison(self, lines: Sequence[Line]) -> dict[str, Any]:
-        """This run against the one in another folder. Raises ValueError where there is none, or of other questions."""
-        folder = Path(str(self.plan.config.compare))
-        other = EvaluationFolder(folder, {}).results()
-        if other is None or other.get("benchmark") != "ecomqa":
-            raise ValueError(f"compare: {folder} holds no finished evaluation of ecomqa; give the folder of one")
-        found = compare_runs(lines, Predictions(folder).read(), self.plan.config.resamples, self.plan.config.seed)
-        return {"with": other["subject"]["name"], **asdict(found), "difference": percent(found.difference)}
+        """This run against the one in another folder."""
+        plan = self.plan
+        name, others = other_run(str(plan.config.compare), plan.questions)
+        found = compare_runs(lines, others, plan.config.resamples, plan.config.seed)
+        return {"with": name, **asdict(found), "difference": percent(found.difference)}

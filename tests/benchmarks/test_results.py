@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import pytest
 
-from benchmarks.results import EvaluationFolder, Predictions, publishable, to_json
+from benchmarks.results import EvaluationFolder, Predictions, publishable, to_json, write_text
 from models.manifest import folder_digest
 
 BATCHES = [["b", "d"], ["a"], ["c", "é"]]
@@ -176,3 +177,18 @@ def test_a_file_is_published_by_its_name_alone(tmp_path: Path) -> None:
     assert publishable(str(tmp_path / "test.jsonl")) == "test.jsonl"
     assert publishable("sample:test") == "sample:test"
     assert publishable("org/name:test") == "org/name:test"
+
+
+def test_a_full_disk_is_told_with_the_file_and_leaves_no_draft(tmp_path: Path) -> None:
+    predictions = Predictions(tmp_path)
+    predictions.parts.mkdir()
+    (predictions.parts / "process-0.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*process-0\.jsonl'"):
+        predictions.append(0, [line("a")])
+    target = tmp_path / "results.json"
+    target.write_text("old")
+    draft = tmp_path / f".results.json.{os.getpid()}.draft"
+    draft.symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: '.*results\.json'"):
+        write_text(target, "new")
+    assert target.read_text() == "old" and not draft.is_symlink()

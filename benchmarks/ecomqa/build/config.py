@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from benchmarks.ecomqa.retrieval import Method
 from models.backbone import Dtype, Quantization
+from models.limits import SEEDS, THREADS, Limits
 
 
 @dataclass(frozen=True)
@@ -53,23 +54,23 @@ class EcomQABuildConfig:
     shop: str | None = None
     retrieval: Method = "bm25"
     embedder: str = "minilm"
-    passages: int = 5
+    passages: Annotated[int, Limits(1)] = 5
     tasks: list[str] = field(default_factory=lambda: ["IDC", "CC", "BC", "AC"])
-    per_passage: int = 2
+    per_passage: Annotated[int, Limits(1)] = 2
     language: str = "Chinese"
     until: str = "31 December 2023"
     prompts: str | None = None
-    limit: int | None = None
-    temperature: float = 0.7
-    max_tokens: int = 1024
-    seed: int = 0
+    limit: Annotated[int, Limits(1)] | None = None
+    temperature: Annotated[float, Limits(0)] = 0.7
+    max_tokens: Annotated[int, Limits(1)] = 1024
+    seed: Annotated[int, SEEDS] = 0
     human: Literal["sheet", "skip"] = "sheet"
     sheet: str | None = None
     dtype: Dtype = "auto"
     quantization: Quantization = "none"
     trust_remote_code: bool = False
-    rows: int | None = None
-    concurrency: int | None = None
-    threads: int | None = None
+    rows: Annotated[int, Limits(1)] | None = None
+    concurrency: Annotated[int, Limits(1, 1024)] | None = None
+    threads: Annotated[int, THREADS] | None = None
     out: str = "build/ecomqa"
     overwrite: bool = False

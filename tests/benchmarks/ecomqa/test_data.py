@@ -89,13 +89,15 @@ def test_bom_crlf_blank_lines_and_gzip_are_simply_understood(tmp_path: Path) -> 
         ({"gt": " \n"}, "set.jsonl:1: gt: empty; give the reference answer, on its first line"),
         ({"prompt": ""}, "set.jsonl:1: prompt: empty; give the question"),
         ({"gt": 2015}, 'set.jsonl:1: gt: the number 2015 where text belongs; write "2015"'),
+        ({"gt": "答\ud800"}, "set.jsonl:1: gt: holds half a character (a lone surrogate); write the text as UTF-8"),
         ({"system_prompt": None}, "set.jsonl:1: system_prompt: null where text belongs; give the instruction"),
     ],
 )
 def test_faults_are_told_with_line_field_and_remedy(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     line = {**ROWS["BC"], "task": "BC", **change}
     with pytest.raises(DataFaults) as caught:
-        read_questions(write(tmp_path / "set.jsonl", [line]))
+        (tmp_path / "set.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
+        read_questions(str(tmp_path / "set.jsonl"))
     assert told in str(caught.value)
 
 

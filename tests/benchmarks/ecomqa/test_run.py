@@ -297,8 +297,13 @@ def test_two_runs_are_compared_question_by_question(cast: dict[str, Scripted], c
     found = run.evaluate(worse)["comparison"]
     assert (found["n"], found["first_only"], found["second_only"], found["with"]) == (12, 0, 7, "m")
     assert found["p"] == pytest.approx(2 / 2**7)
+    cast["m"].asked.clear()
     with pytest.raises(ValueError, match="holds no finished evaluation of ecomqa"):
-        run.evaluate(replace(worse, compare=f"{config.out}-none"))
+        run.evaluate(replace(worse, compare=f"{config.out}-none", overwrite=True))
+    other = write(Path(config.data).with_name("other.jsonl"), [{**ROWS["BC"], "task": "BC", "prompt": "别的问题？"}])
+    with pytest.raises(ValueError, match="has other questions"):
+        run.evaluate(replace(config, data=other, compare=str(config.out), out=f"{config.out}-other"))
+    assert not cast["m"].asked  # told before anybody is asked
 
 
 def test_sub_concepts_and_a_limit_choose_questions(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
