@@ -19,7 +19,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.ecomscript.ablation import CONDITIONS, PAGE, AblationConfig, ablate, page_of
+from benchmarks.ecomscript.ablation import CONDITIONS, PAGE, AblationConfig, ablate, conditions_of, page_of
 from models.endings import ends_in_words
 from recipes.judgments import JUDGMENTS
 from train.helping import described
@@ -36,7 +36,8 @@ def numbers(text: str) -> list[int]:
 def parser() -> argparse.ArgumentParser:
     parser = described(str(__doc__))
     parser.add_argument("judgment", choices=list(JUDGMENTS), help="what is judged")
-    parser.add_argument("--conditions", type=words, default=",".join(CONDITIONS), help="what to compare")
+    told = f"what to compare, of {', '.join(CONDITIONS)} (default: all that the judgment allows)"
+    parser.add_argument("--conditions", type=words, help=told)
     parser.add_argument("--seeds", type=numbers, default="0,1,2,3,4", help="each teaches a judge of every condition")
     parser.add_argument("--test", default="sample:test", help="the records to be examined on")
     parser.add_argument("--out", type=Path, help="the ablation's folder (default: results/ablation/JUDGMENT)")
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = AblationConfig(
         chosen.judgment,
         chosen.out or Path("results/ablation") / chosen.judgment,
-        chosen.conditions,
+        chosen.conditions or conditions_of(chosen.judgment),
         chosen.seeds,
         chosen.test,
         given[cut + 1 :],

@@ -28,6 +28,11 @@ TABLE, PAGE = "ablation.json", "ablation.md"
 Cells = dict[str, dict[int, dict[str, Floats]]]
 
 
+def conditions_of(judgment: str) -> tuple[str, ...]:
+    """Every condition that there is for a judgment: a script shows no products to set intents beside."""
+    return tuple(one for one in CONDITIONS if judgment != "script_verify" or not one.startswith("context"))
+
+
 @dataclass(frozen=True)
 class AblationConfig:
     """What to compare and where.

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.ecomscript import ablation
-from benchmarks.ecomscript.ablation import AblationConfig, Found, ablate, page_of, summarise, words_of
+from benchmarks.ecomscript.ablation import AblationConfig, Found, ablate, conditions_of, page_of, summarise, words_of
 from benchmarks.results import RESULTS, to_line
 from scripts.ablate import main
 
@@ -70,6 +70,11 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(ablation, "teach_and_examine", here)
     return names
+
+
+def test_a_script_is_compared_without_context() -> None:
+    assert conditions_of("step_product") == ablation.CONDITIONS
+    assert conditions_of("script_verify") == ("none", "sequential", "mixed", "sequential:shuffled", "mixed:shuffled")
 
 
 def test_conditions_become_flags() -> None:
