@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -72,3 +72,8 @@ def in_bfloat16(folder: Path) -> None:
     save_file({name: tensor.bfloat16() for name, tensor in load_file(path).items()}, path, {"format": "pt"})
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16"}))
+
+
+def edit(path: Path, **changes: Any) -> None:
+    """Change values of a JSON file."""
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))

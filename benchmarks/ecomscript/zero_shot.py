@@ -24,7 +24,7 @@ from transformers import (
 )
 
 from benchmarks.ecomscript.scorer import UNCHOSEN, EachAlone, to_device
-from models.backbone import LoadSettings, load_tokenizer, resolve_dtype
+from models.backbone import LoadSettings, load_tokenizer, position_limit, resolve_dtype
 from models.checkpoint import Checkpoint
 from models.scoring import plan_batches
 from recipes.base import Judgment
@@ -64,11 +64,7 @@ class ZeroShot(ABC):
 
     def own_limit(self) -> int:
         """Tokens that the model takes at most: its positions, and what its tokenizer says."""
-        positions = getattr(self.model.config, "max_position_embeddings", None) or 2**31
-        # RoBERTa's position table starts after its pad token's index.
-        if self.model.config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-            positions -= 2
-        return int(min(positions, self.tokenizer.model_max_length))
+        return min(position_limit(self.model) or 2**31, int(self.tokenizer.model_max_length))
 
     def items(self, records: Sequence[Any]) -> list[str]:
         return [self.judgment.render(record, "plain").text.strip() for record in records]

@@ -93,7 +93,7 @@ def test_ctrl_c_says_how_to_go_on(
     assert ended(monkeypatch, *flags(replace(config, out="-"))) == 130
     said = capsys.readouterr()
     assert len(said.out.splitlines()) == 16
-    assert said.err == "interrupted\n"
+    assert said.err == "interrupted; the same command starts again\n"
 
 
 def test_faults_end_it_with_a_sentence(
