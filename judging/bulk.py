@@ -20,7 +20,7 @@ from judging.judges import FoundJudge, NamedJudge, by_judgment, find_judges, loa
 from judging.output import Output, Parts, Stream
 from judging.plans import JudgedPlan, Plan, judge_plans
 from judging.tables import check_kind
-from judging.windows import Window, input_rows, read, records_of, windows
+from judging.windows import Window, input_rows, read, records_of, shown, windows
 from models.folder import sole_writer
 from models.runtime import this_process, use_threads
 from recipes.faults import unknown_fields
@@ -157,7 +157,7 @@ def plan_lines(judges: Mapping[str, NamedJudge], window: Window, keep: int, toke
 def _warn(window: Window, model: Any) -> None:
     """Say, at the first window, which fields are not looked at: a misspelt one would be missed in silence."""
     if window.number == 0 and this_process().is_main_process:
-        values = [row.value for row in window.rows if isinstance(row, Row)]
+        values = [shown(row.value) for row in window.rows if isinstance(row, Row)]
         for field, nearest in dict.fromkeys(slip for value in values for slip in unknown_fields(value, model)):
             log.warning("%s: unknown field, ignored; did you mean %r?", field, nearest)
 

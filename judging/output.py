@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -102,9 +103,8 @@ class Parts:
                 "judged it; give --overwrite"
             )
         tally: Counter[str] = Counter()
-        draft = self.out.with_name(f".{self.out.name}.draft")
-        write_table(draft, self.out.suffix.lower(), _counted(parts, tally))
-        draft.replace(self.out)
+        with _whole(self.out) as draft:
+            write_table(draft, self.out.suffix.lower(), _counted(parts, tally))
         summary = {"rows": tally.pop("rows", 0), "said": dict(sorted(tally.items()))}
         _write_whole(self.facts, json.dumps({"identity": self.identity, **summary}, indent=2) + "\n")
         shutil.rmtree(self.folder)
@@ -158,7 +158,20 @@ def to_line(line: Line) -> str:
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """Write a file in one move: it is there whole or not at all."""
+    with _whole(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A draft to write, which takes its place in one move: the file is there whole or not at all.
+
+    Raises OSError that names the file, which a full disk does not.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error

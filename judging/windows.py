@@ -35,8 +35,15 @@ class Window:
 
 
 def input_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
-    """The rows of a reference (recipes.rows.read_rows), or of JSON lines on standard input for ``-``."""
-    return json_rows("standard input", sys.stdin.buffer) if reference == "-" else read_rows(reference, judgment)
+    """The rows of a reference (recipes.rows.read_rows), or of JSON lines on standard input for ``-``.
+
+    Raises ValueError where standard input is closed.
+    """
+    if reference != "-":
+        return read_rows(reference, judgment)
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; give --data FILE")
+    return json_rows("standard input", sys.stdin.buffer)
 
 
 def windows(rows: Iterable[Row | Fault], size: int) -> Iterator[Window]:
@@ -75,13 +82,17 @@ def read(row: Row | Fault, model: Any) -> Read:
     if isinstance(row, Fault):
         detail = ": ".join(part for part in (row.field, row.message) if part)
         return Read(int(row.line or 0), str(row.line), None, Answer(reason="unreadable", detail=detail))
-    shown = {name: value for name, value in row.value.items() if name not in ("id", "label", "group", "meta")}
     name = _id_of(row.value) or str(row.line)
-    record, wrong = understand(model, {**shown, "id": str(row.line)})
+    record, wrong = understand(model, {**shown(row.value), "id": str(row.line)})
     if record is None or wrong:
         detail = "; ".join(f"{field}: {message}" for field, message in wrong)
         return Read(row.line, name, None, Answer(reason="invalid", detail=detail))
     return Read(row.line, name, record, None)
+
+
+def shown(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row that are looked at."""
+    return {name: entry for name, entry in value.items() if name not in ("id", "label", "group", "meta")}
 
 
 def _id_of(value: Mapping[str, Any]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -133,7 +134,7 @@ def test_several_judges_of_one_judgment_answer_each_row_under_their_names(
 
 
 def test_adapters_of_several_judgments_read_plans(
-    config: BulkConfig, adapter: Callable[..., Path], tmp_path: Path
+    config: BulkConfig, adapter: Callable[..., Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write_rows(tmp_path / "plans.jsonl", 5, plan)
     with path.open("a") as file:
@@ -144,6 +145,7 @@ def test_adapters_of_several_judgments_read_plans(
     judge_rows(replace(asked, out=str(tmp_path / "plans.parquet")))
     found = list(lines(tmp_path / "judged.jsonl"))
     assert [line["id"] for line in found] == [*(f"p{number}" for number in range(5)), "bad"]
+    assert not [record for record in caplog.records if record.name == "judging.bulk"]  # an id is no unknown field
     assert list(found[0]) == ["row", "id", "script", "steps", "plan", "reason", "detail"]
     assert [len(step["products"]) for step in found[0]["steps"]] == [2, 3]
     assert found[0]["script"]["verdict"] in (0, 1) and found[0]["plan"]["verdict"] in (0, 1)
@@ -271,6 +273,31 @@ def test_an_input_that_cannot_be_read_at_all_is_an_error(config: BulkConfig, tmp
         judge_rows(replace(config, data=str(tmp_path / "broken.parquet")))
     with pytest.raises(DataFaults, match="no such file"):
         judge_rows(replace(config, data=str(tmp_path / "none.jsonl"), out=str(tmp_path / "other.jsonl")))
+
+
+def test_a_full_disk_is_said_with_the_file_and_leaves_no_draft(
+    config: BulkConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.write_text
+
+    def full(path: Path, text: str, **options: Any) -> int:
+        if "00000001-" in path.name:
+            real(path, text[:40], **options)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(path, text, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "write_text", full)
+        with pytest.raises(OSError, match=r"No space left on device: '.*judged.jsonl.parts/00000001-"):
+            judge_rows(config)
+    assert not list((tmp_path / "judged.jsonl.parts").glob(".*.draft"))
+    assert judge_rows(config)["rows"] == 30
+
+
+def test_a_closed_standard_input_is_said(config: BulkConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ValueError, match="standard input is closed; give --data FILE"):
+        judge_rows(replace(config, data="-"))
 
 
 def test_an_empty_input_gives_an_empty_file(config: BulkConfig, tmp_path: Path) -> None:
