@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -10,6 +11,10 @@ from pathlib import Path
 
 import pytest
 from commands import COMMANDS, ROOT, run
+
+from train.config import TrainConfig
+from train.learning import training_arguments
+from train.runs import RunFolder
 
 GOES_ON = "interrupted; the same command goes on from here\n"
 STARTS_AGAIN = "interrupted; the same command starts again\n"
@@ -88,12 +93,45 @@ def test_a_family_of_commands_lists_its_members(
     assert "did you mean 'ecomscript'?" in capsys.readouterr().err
 
 
+TABLE = """
+from rich.console import Console; from rich.table import Table
+table = Table("judge"); table.add_row("[red]worse[/]"); Console(highlight=False).print(table)
+with Console(stderr=True).status("encoding"): pass
+"""
+COLOUR = re.compile(r"\x1b\[[0-9;]*(3|4|9|10)[0-7]m")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """That of a terminal with colours."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "FORCE_COLOR")}
+    return {**kept, "TERM": "xterm-256color", "COLORTERM": "truecolor", **more}
+
+
+def in_a_terminal(**more: str) -> str:
+    """What a terminal is sent."""
+    ours, theirs = pty.openpty()
+    subprocess.run([sys.executable, "-c", TABLE], stdout=theirs, stderr=theirs, env=environment(**more), check=True)
+    sent = os.read(ours, 65536).decode()
+    os.close(theirs)
+    os.close(ours)
+    return sent
+
+
 def test_what_is_said_is_plain_where_it_is_no_terminal() -> None:
-    """Even where a terminal's colours are asked for by its kind: the same words, no escape, no carriage return."""
-    code = "from rich.console import Console; from rich.table import Table; t = Table('a'); t.add_row('[red]b[/]')\n"
-    code += "Console(highlight=False).print(t); Console(stderr=True).status('encoding').start()"
-    environment = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    environment.pop("FORCE_COLOR", None)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert "\x1b" not in done.stdout + done.stderr
-    assert "\r" not in done.stdout + done.stderr
+    """As all commands say it, with rich's console: the same words, no escape, nothing drawn over itself."""
+    command = [sys.executable, "-c", TABLE]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
+    assert "worse" in done.stdout
+    assert not {"\x1b", "\r"} & set(done.stdout + done.stderr)
+
+
+def test_a_terminal_has_colours_unless_there_shall_be_none() -> None:
+    assert COLOUR.search(in_a_terminal())
+    assert not COLOUR.search(in_a_terminal(NO_COLOR="1"))
+
+
+def test_training_draws_no_bars_where_nobody_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = TrainConfig()
+    for looks in (True, False):
+        monkeypatch.setattr(sys.stderr, "isatty", lambda looks=looks: looks)
+        assert training_arguments(config, RunFolder(config, "step_product"), 32, 1).disable_tqdm is not looks

@@ -84,21 +84,18 @@ def report(
         settings: what config.yaml holds.
         entries: the lines of metrics.jsonl.
     """
-    kept = settings["evaluation"]["metric"], _upwards(settings["evaluation"])
-    learned = [
-        curves_section(entries, _best(entries, *kept)),
-        facts_section(judgment, settings, entries, ending.spec if ending else None, ending.facts if ending else None),
-        configuration_section(settings),
-    ]
-    version = settings["facts"]["versions"].get("ecomjudge", "")
+    best = _best(entries, settings["evaluation"]["metric"], _upwards(settings["evaluation"]))
+    curves, configuration = curves_section(entries, best), configuration_section(settings)
+    kicker, version = f"Training · {judgment}", settings["facts"]["versions"].get("ecomjudge", "")
     footer = f"Written by ecomjudge {version} from config.yaml, metrics.jsonl and what the judge said of the records."
     if ending is None:
-        return page(f"Training · {judgment}", name, _under_way(settings, entries), learned, footer)
+        sections = [curves, facts_section(judgment, settings, entries), configuration]
+        return page(kicker, name, _under_way(settings, entries), sections, footer)
     results = ending.results
     lead = joined([answered_right(results), _optimistic(ending.facts), tiles(measure_tiles(results))])
     judged = judged_sections(results, ending.lines, ending.records, CAUTION)
-    sections = [learned[0], _measures(ending.facts), *judged, *learned[1:]]
-    return page(f"Training · {judgment}", name, lead, sections, footer)
+    known = facts_section(judgment, settings, entries, ending.spec, ending.facts)
+    return page(kicker, name, lead, [curves, _measures(ending.facts), *judged, known, configuration], footer)
 
 
 def _upwards(evaluation: Mapping[str, Any]) -> bool:
