@@ -39,6 +39,7 @@ class Draft:
     """
 
     def __init__(self, path: Path, inputs: Mapping[str, Any]) -> None:
+        self.path = path
         self.connection = sqlite3.connect(path, isolation_level=None)  # transactions begin and end by our word
         self.connection.execute("PRAGMA synchronous = NORMAL")
         self.connection.execute("PRAGMA cache_size = -262144")  # 256 MiB: product ids arrive in no order
@@ -60,7 +61,10 @@ class Draft:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what happens inside, with the place that was reached, or nothing of it."""
+        """All of what happens inside, with the place that was reached, or nothing of it.
+
+        Raises OSError in words where there is no room for it.
+        """
         self.connection.execute("BEGIN")
         try:
             yield
@@ -68,8 +72,11 @@ class Draft:
             self._note("counts", self.counts)
             self._note("digest", self.digest)
             self.connection.execute("COMMIT")
-        except BaseException:
-            self.connection.execute("ROLLBACK")
+        except BaseException as error:
+            if self.connection.in_transaction:  # SQLite has ended it itself where the disk is full
+                self.connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.OperationalError):
+                raise OSError(f"{self.path}: {error}; mend that, and give the same command again to go on") from None
             raise
 
     def insert(self, statement: str, rows: Sequence[Sequence[Any]]) -> int:

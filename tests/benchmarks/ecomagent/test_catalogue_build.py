@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,12 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     assert [path.name for path in metadata_files([plain])] == ["Office.jsonl"]
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         metadata_files([tmp_path / "absent"])
+
+
+def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:
+    with closing(Draft(tmp_path / "shop.db.draft", {})) as draft:
+        pages = draft.connection.execute("PRAGMA page_count").fetchone()[0]
+        draft.connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(OSError, match=r"shop\.db\.draft: database or disk is full; mend that"), draft.transaction():
+            draft.insert("INSERT INTO products (product_id, data) VALUES (?, ?)", [("A", "x" * 100_000)])
+        assert draft.connection.execute("SELECT count(*) FROM products").fetchone() == (0,)
