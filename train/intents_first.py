@@ -3,17 +3,14 @@ with. It lies in the run's folder, as ``intents/``, with metrics and checkpoints
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from peft import get_peft_model_state_dict, set_peft_model_state_dict
 from rich.console import Console
 from safetensors.torch import load_file
-from transformers import EarlyStoppingCallback
 
 from models.judge import ADAPTER_WEIGHTS, Judge
 from models.manifest import flush
@@ -40,10 +37,11 @@ def stage_of(config: TrainConfig, folder: RunFolder) -> RunFolder:
 def learn_intents(
     config: TrainConfig, folder: RunFolder, judge: Judge, pairs: Sequence[IntentRecord], say: Console
 ) -> Path:
-    """Teach the judge the pairs, unless that has been done; the file with the best adapter by the run's own metric.
+    """Teach the judge the pairs, unless that has been done; the file with the adapter.
 
-    A share of the products is held out, as of the judgment's records (``data.validation_share``). The judge is spent
-    afterwards: what is carried over is in the file.
+    A share of the products is held out (``data.validation_share``) to tell what was learned. Nothing is chosen by it:
+    the last update counts, so that true and shuffled intents were learned from equally long. The judge is spent
+    afterwards; what is carried over is in the file.
     """
     state = this_process()
     stage = stage_of(config, folder)
@@ -63,18 +61,17 @@ def learn_intents(
     state.wait_for_everyone()
     labels = sets["train"].labels
     own = replace(config, optim=replace(config.optim, epochs=config.intents.epochs, max_steps=None))
-    callbacks: list[Any] = [MetricsFile(stage.metrics), Checkpoints(stage.checkpoints)]
-    if config.evaluation.patience is not None:
-        callbacks.append(EarlyStoppingCallback(config.evaluation.patience))
+    arguments = training_arguments(own, stage, len(labels), state.num_processes)
+    arguments.load_best_model_at_end = False
     trainer = JudgeTrainer(
         judge,
-        training_arguments(own, stage, len(labels), state.num_processes),
+        arguments,
         sets["train"],
         sets["validation"],
         config.optim.batch_size,
         balanced_weights(list(labels)) if config.optim.class_weights == "balanced" else (1.0, 1.0),
         config.optim.label_smoothing,
-        callbacks,
+        [MetricsFile(stage.metrics), Checkpoints(stage.checkpoints)],
         config.optim.together,
     )
     _refuse_sharded(trainer)
@@ -103,18 +100,16 @@ def _refuse_sharded(trainer: JudgeTrainer) -> None:
 
 
 def _keep(trainer: JudgeTrainer, stage: RunFolder, done: Path, metric: str, say: Console) -> None:
-    """Write the best adapter under its name once it is whole on the disk; that ends the stage."""
+    """Write the adapter under its name once it is whole on the disk; that ends the stage."""
     state = this_process()
-    best = stage.checkpoints / "best"
-    trainer.save_model(str(best))
+    last = stage.checkpoints / "last"
+    trainer.save_model(str(last))
     state.wait_for_everyone()
     if state.is_main_process:
-        found = {"step": trainer.state.best_global_step, metric: trainer.state.best_metric}
-        with stage.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({"step": trainer.state.global_step, "final": {"best": found}}, sort_keys=True) + "\n")
-        flush(best / ADAPTER_WEIGHTS)
-        (best / ADAPTER_WEIGHTS).replace(done)
+        flush(last / ADAPTER_WEIGHTS)
+        (last / ADAPTER_WEIGHTS).replace(done)
         flush(stage.path)
-        shutil.rmtree(best)
-        say.print(f"learned the intents: {metric} {trainer.state.best_metric:.3f} on pairs of held-out products")
+        shutil.rmtree(last)
+        seen = next(line for line in reversed(trainer.state.log_history) if f"eval_{metric}" in line)
+        say.print(f"learned the intents: {metric} {seen[f'eval_{metric}']:.3f} on pairs of held-out products")
     state.wait_for_everyone()

@@ -120,12 +120,7 @@ def test_a_killed_sequential_run_goes_on_in_its_stage_to_the_same_bits(
     in_child(lambda: train(STEP_PRODUCT, config))
     assert "learned the intents" in capfd.readouterr().err
     whole = ended(config)
-    resumed = {
-        ("intents", 3): "/intents from update 2",
-        ("judgment", 1): "are learned",
-        ("judgment", 3): "from update 2",
-    }
-    for (stage, step), said in resumed.items():
+    for stage, step, said in (("intents", 3, "/intents from update 2"), ("judgment", 1, "are learned")):
         again = told(config, f"{stage}-{step}", mode="sequential")
         killed(stage, step, again, monkeypatch)
         capfd.readouterr()
@@ -148,9 +143,11 @@ def test_the_adapter_carries_over_and_the_head_starts_fresh(
     for mode in ("none", "sequential"):
         train(STEP_PRODUCT, told(config, mode, mode=mode))
     stage = intents_first.stage_of(config, folder_of(told(config, "sequential")))
+    last = load_file(max(stage.checkpoints.glob("checkpoint-*")) / "adapter_model.safetensors")
     learned = load_file(stage.path / "adapter_model.safetensors")
     fresh, carried = begun["none"], begun["sequential"]
     assert {"lora" in name for name in carried} == {True, False}
+    assert all(torch.equal(learned[name], last[name]) for name in learned)
     for name in carried:
         expected, other = (learned, fresh) if "lora_" in name else (fresh, learned)
         assert torch.equal(carried[name], expected[name]) and not torch.equal(expected[name], other[name])
