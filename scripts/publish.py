@@ -59,8 +59,11 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: published, or a dry run without problems; 1: not published; 2: wrong usage."""
     chosen = parser().parse_args(arguments)
-    from train.publishing.publish import Wish, merged, prepare, read_results, send  # torch takes seconds to import
+    from models.runtime import plain_output  # torch takes seconds to import
+    from train.publishing.publish import Wish, merged, prepare, read_results, send
 
+    if not sys.stderr.isatty():
+        plain_output()
     wish = Wish(chosen.repo, chosen.private, chosen.revision, chosen.license, chosen.allow)
     source: AbstractContextManager[Path] = nullcontext(chosen.folder)
     if chosen.merge:
