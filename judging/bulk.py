@@ -24,7 +24,7 @@ from judging.windows import Window, input_rows, read, records_of, shown, windows
 from models.folder import sole_writer
 from models.runtime import this_process, use_threads
 from recipes.faults import unknown_fields
-from recipes.rows import Row
+from recipes.raw import Row
 
 RECORDS, PLANS = 1024, 64  # rows of a window, unless the command says otherwise
 Lines = list[dict[str, Any]]

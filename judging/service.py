@@ -22,7 +22,7 @@ from judging.plans import JudgedPlan, Plan, ask_about
 from judging.telemetry import Telemetry
 from judging.windows import read, records_of
 from models.runtime import versions
-from recipes.rows import Row
+from recipes.raw import Row
 
 T = TypeVar("T")
 PATHS = frozenset({"/judge", "/plan", "/health", "/metrics", "/docs", "/redoc", "/openapi.json"})

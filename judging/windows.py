@@ -12,8 +12,9 @@ from typing import Any
 
 from judging.answers import Answer
 from recipes.faults import DataFaults, Fault
+from recipes.raw import Row
 from recipes.reading import understand
-from recipes.rows import Row, json_rows, read_rows
+from recipes.rows import json_rows, read_rows
 
 
 @dataclass(frozen=True)

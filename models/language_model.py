@@ -71,7 +71,7 @@ def find_local(
     rows: int | None = None,
     device: torch.device | str = "cpu",
 ) -> Found:
-    """A checkpoint, with a LoRA adapter or without, as a generator; see models.generation.find_generator.
+    """A checkpoint, with a LoRA adapter or without, as a generator; see models.generators.find_generator.
 
     Raises ValueError or FileNotFoundError where it is no language model, or the adapter does not belong to it.
     """

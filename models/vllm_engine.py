@@ -12,7 +12,7 @@ from transformers import PreTrainedTokenizerBase
 
 from models.backbone import LoadSettings
 from models.chat_text import ChatText, opened_block
-from models.generation import VLLM, Chat, Completion, Found, SamplingSettings
+from models.generation import Chat, Completion, Found, SamplingSettings
 from models.writing import dice_of
 
 BATCH = 256  # chats that the engine gets at once, and schedules as it likes
@@ -88,7 +88,7 @@ def _sampling(chat: Chat, settings: SamplingSettings) -> Any:
 
 
 def find_vllm(reference: str, adapter: str | None = None, settings: LoadSettings | None = None) -> Found:
-    """The checkpoint behind ``vllm:`` as a generator of vLLM's; see models.generation.find_generator.
+    """The checkpoint behind ``vllm:`` as a generator of vLLM's; see models.generators.find_generator.
 
     Raises ValueError where vLLM is not installed, or cannot do what is asked.
     """
@@ -99,7 +99,7 @@ def find_vllm(reference: str, adapter: str | None = None, settings: LoadSettings
         )
     from models.language_model import describe
 
-    described = describe(reference.removeprefix(VLLM), adapter, settings)
+    described = describe(reference.partition(":")[2], adapter, settings)
     if described.settings.quantization != "none":
         raise ValueError(f"{reference}: quantization {described.settings.quantization} is not done in vLLM; give none")
     facts = {**described.facts, "engine": f"vllm {importlib.metadata.version('vllm')}"}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from recipes.faults import Fault
-from recipes.rows import Row, repeated, two_columns
+from recipes.raw import Row, repeated, two_columns
 
 # A cell under these names is JSON, or one entry a line; under any other it is text, even where it looks like JSON.
 LISTS = ("script", "features", "products", "intents")

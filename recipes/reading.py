@@ -22,7 +22,8 @@ from pydantic import BaseModel, ValidationError
 
 from recipes.base import Judgment, Record, short_repr, understood_label
 from recipes.faults import DataFaults, Fault, explain, unknown_fields
-from recipes.rows import Row, read_rows
+from recipes.raw import Row
+from recipes.rows import read_rows
 
 R = TypeVar("R", bound=Record)
 M = TypeVar("M", bound=BaseModel)

@@ -6,27 +6,19 @@ import gzip
 import json
 import re
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from recipes.csv_files import csv_records
 from recipes.faults import Fault, kind
+from recipes.raw import Row, repeated, two_columns
 
 LONGEST_LINE = 16 * 1024 * 1024  # bytes; a record is some kilobytes, a longer line is a file without line ends
 LINES = re.compile(r"\.(jsonl?|ndjson)(\.gz)?$", re.IGNORECASE)
 FILE = re.compile(r"\.(jsonl?|ndjson|gz|parquet|csv|tsv|txt)$", re.IGNORECASE)
 SPLITS = ("train", "validation", "test")
 HUB = re.compile(r"(?P<name>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>[^:@]+))?(:(?P<split>[^:]+))?")
-
-
-@dataclass(frozen=True)
-class Row:
-    """A raw record and its line (JSONL) or row number (elsewhere), from 1."""
-
-    line: int
-    value: Mapping[str, Any]
 
 
 def read_rows(reference: str, judgment: str) -> Iterator[Row | Fault]:
@@ -66,8 +58,6 @@ def file_rows(reference: str) -> Iterator[Row | Fault]:
     if reference.lower().endswith(".parquet"):
         yield from _parquet_rows(reference)
     elif reference.lower().endswith(".csv"):
-        from recipes.csv_files import csv_records
-
         yield from csv_records(reference)
     elif LINES.search(reference):
         yield from _json_rows(reference)
@@ -157,16 +147,6 @@ def _parsed(where: str, line: int, text: str) -> Iterator[Row | Fault]:
             yield Row(line, value)
         else:
             yield Fault(where, line, "", f"{kind(value)} where an object belongs; write one record a line as {{...}}")
-
-
-def repeated(names: Iterable[str]) -> list[str]:
-    """The names that occur more than once, in alphabetical order."""
-    return sorted(name for name, count in Counter(names).items() if count > 1)
-
-
-def two_columns(reference: str, names: Sequence[str]) -> Iterator[Fault]:
-    """A fault for each name that two columns bear: the second would silently stand for both."""
-    return (Fault(reference, None, name, "two columns of this name; keep one of the two") for name in names)
 
 
 def _parquet_rows(reference: str) -> Iterator[Row | Fault]:

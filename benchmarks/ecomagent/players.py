@@ -14,7 +14,8 @@ from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.playing import Player
 from benchmarks.ecomagent.tools import TOOLS
 from models.backbone import LoadSettings
-from models.generation import Found, SamplingSettings, find_generator, is_served
+from models.generation import Found, SamplingSettings
+from models.generators import find_generator, is_served
 
 
 @dataclass(frozen=True)

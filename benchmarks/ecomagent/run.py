@@ -32,7 +32,8 @@ from benchmarks.ecomagent.shopping import SETS, Record, Shopping
 from benchmarks.ecomagent.tasks import Task, read_tasks, task_line
 from benchmarks.results import REPORT, EvaluationFolder, publishable, to_json, write_text
 from models.folder import sole_writer
-from models.generation import Found, find_generator
+from models.generation import Found
+from models.generators import find_generator
 from models.runtime import this_process, use_threads, versions
 
 SUMMARY = "predictions_evaluation_summary.md"

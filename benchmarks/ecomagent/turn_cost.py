@@ -25,7 +25,8 @@ from benchmarks.ecomagent.tasks import read_tasks
 from benchmarks.ecomagent.tools import TOOLS, Toolbox
 from models.backbone import LoadSettings
 from models.conversations import Answer, Conversations, Turn
-from models.generation import SamplingSettings, open_generator
+from models.generation import SamplingSettings
+from models.generators import open_generator
 from models.local import LocalGenerator
 from models.runtime import use_threads
 

@@ -17,7 +17,8 @@ from benchmarks.ecomqa.data import SUB_CONCEPTS, Question, read_questions
 from benchmarks.ecomqa.panel import RULES, Member, digest, make_panel, names_of
 from benchmarks.results import EvaluationFolder, Predictions
 from models.backbone import LoadSettings
-from models.generation import Found, SamplingSettings, find_generator
+from models.generation import Found, SamplingSettings
+from models.generators import find_generator
 
 
 @dataclass(frozen=True)

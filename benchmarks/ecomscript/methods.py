@@ -16,7 +16,8 @@ from benchmarks.ecomscript.scorer import Scorer, check_spec, trained_judge, verb
 from benchmarks.ecomscript.zero_shot import CANDIDATES, NLI, STATEMENTS, is_vera, load_zero_shot
 from models.backbone import LoadSettings, is_encoder, load_config, pinned, resolve_dtype
 from models.checkpoint import Checkpoint, files_digest, resolve
-from models.generation import Found, find_generator, is_served
+from models.generation import Found
+from models.generators import find_generator, is_served
 from models.judge import ADAPTER_WEIGHTS, SPEC_FILE, JudgeSpec
 from models.manifest import folder_digest
 from recipes.base import Judgment

@@ -19,7 +19,8 @@ from benchmarks.ecomqa.data import read_questions
 from models.backbone import Dtype, LoadSettings, load_backbone, load_tokenizer
 from models.chat_text import ChatText
 from models.checkpoint import resolve
-from models.generation import Chat, SamplingSettings, open_generator
+from models.generation import Chat, SamplingSettings
+from models.generators import open_generator
 
 BATCH = 8  # chats that plain generate pads to one length
 WARMING = SamplingSettings(max_tokens=2)

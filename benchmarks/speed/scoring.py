@@ -82,8 +82,8 @@ def encoder_contestants(threads: int, say: Console, peers: Sequence[str]) -> lis
     """Ours in each precision, and sentence-transformers' CrossEncoder where it is asked for (cross-encoder)."""
     found = ours(threads)
     if "cross-encoder" in peers:
-        script = (str(CROSS_ENCODER.ready(say)), str(PEERS / "cross_encoder_scores.py"), "{work}", "{out}")
-        script = (*script, "--threads", str(threads))
+        program = (str(CROSS_ENCODER.ready(say)), str(PEERS / "cross_encoder_scores.py"))
+        script = (*program, "{work}", "{out}", "--threads", str(threads))
         found += [
             Contestant("CrossEncoder float32", script),
             Contestant("CrossEncoder bfloat16", (*script, "--dtype", "bfloat16")),

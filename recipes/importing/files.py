@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 from recipes.base import NOT_TEXT, Record
 from recipes.csv_files import csv_rows
 from recipes.faults import DataFaults, Fault
+from recipes.raw import Row
 from recipes.reading import understand
-from recipes.rows import Row, file_rows
+from recipes.rows import file_rows
 
 R = TypeVar("R", bound=Record)
 Skipped = Counter[str]

@@ -7,12 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from recipes.csv_files import csv_rows
 from recipes.faults import DataFaults, Fault
 from recipes.importing.files import Skipped, make, source_rows
 from recipes.intents.judgment import INTENTS, IntentRecord, text_key
 from recipes.intents.sources import Source, source_of
+from recipes.raw import Row
 from recipes.reading import read_records
-from recipes.rows import Row, file_rows
+from recipes.rows import file_rows
 
 
 @dataclass(frozen=True)
@@ -64,8 +66,6 @@ def _published(reference: str) -> Source | None:
     if not Path(reference).is_file():
         return None
     if reference.lower().endswith(".csv"):
-        from recipes.csv_files import csv_rows
-
         rows: Iterator[Row | Fault] = csv_rows(reference)
     else:
         rows = file_rows(reference)

@@ -18,7 +18,8 @@ from tiny import tiny_checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from models.backbone import LoadSettings
-from models.generation import Chat, Completion, Message, SamplingSettings, chat, find_generator, open_generator
+from models.generation import Chat, Completion, Message, SamplingSettings, chat
+from models.generators import find_generator, open_generator
 from models.local import LocalGenerator, common_prefix
 from models.served import AnswerCache, ServerGenerator
 

@@ -14,7 +14,8 @@ from tiny import tiny_checkpoint
 from transformers import AutoModelForCausalLM
 
 from models.backbone import LoadSettings
-from models.generation import SamplingSettings, chat, find_generator, open_generator
+from models.generation import SamplingSettings, chat
+from models.generators import find_generator, open_generator
 from models.vllm_engine import VllmGenerator
 
 CHATS = [chat(f"Goal: bake {'bread ' * (number % 3)}{number}", system) for number in range(4) for system in ("b", "a")]

@@ -12,8 +12,9 @@ import pytest
 
 from recipes.csv_files import csv_rows, nested
 from recipes.faults import DataFaults, Fault
+from recipes.raw import Row
 from recipes.reading import read_records
-from recipes.rows import Row, json_rows
+from recipes.rows import json_rows
 from recipes.script_verify import SCRIPT_VERIFY
 from recipes.step_product import STEP_PRODUCT
 

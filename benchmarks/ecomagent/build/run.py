@@ -30,7 +30,8 @@ from benchmarks.ecomagent.validator import validate
 from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
 from models.backbone import LoadSettings
 from models.folder import sole_writer
-from models.generation import Found, find_generator
+from models.generation import Found
+from models.generators import find_generator
 from models.runtime import this_process, versions
 
 TASKS, FAILED, SUMMARY, PROGRESS = "tasks.jsonl", "failed.jsonl", "build.json", "progress.jsonl"

@@ -30,7 +30,8 @@ from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.embedding import Embedder
-from models.generation import Found, Generator, SamplingSettings, find_generator
+from models.generation import Found, Generator, SamplingSettings
+from models.generators import find_generator
 from models.runtime import this_process, use_threads, versions
 
 STEPS, SHEET, DROPS, QUESTIONS, RESULTS = "steps", "sheet.csv", "drops.jsonl", "questions.jsonl", "build.json"

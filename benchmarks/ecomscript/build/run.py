@@ -32,7 +32,8 @@ from benchmarks.prompting import Prompts
 from models.backbone import LoadSettings
 from models.checkpoint import files_digest, resolve
 from models.embedding import Embedder
-from models.generation import Found, Generator, SamplingSettings, find_generator
+from models.generation import Found, Generator, SamplingSettings
+from models.generators import find_generator
 from models.runtime import this_process, use_threads
 
 SHIPPED = Path(str(files("benchmarks.ecomscript.build") / "prompts"))

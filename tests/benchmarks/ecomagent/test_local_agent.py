@@ -30,7 +30,8 @@ from benchmarks.ecomagent.tasks import Task
 from benchmarks.ecomagent.tools import TOOLS, Toolbox
 from models.backbone import LoadSettings
 from models.conversations import Answer, Turn
-from models.generation import SamplingSettings, open_generator
+from models.generation import SamplingSettings
+from models.generators import open_generator
 from models.local import LocalGenerator
 from models.served import ServerGenerator
 
