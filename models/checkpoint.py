@@ -17,7 +17,7 @@ from typing import Any
 from models.manifest import folder_digest
 from models.packaged import PACKAGED, CheckpointError, cache_folder, cached, fetch, nearest
 
-__all__ = ["PACKAGED", "Checkpoint", "CheckpointError", "cache_folder", "fetch", "files_digest", "resolve"]
+__all__ = ["PACKAGED", "Checkpoint", "CheckpointError", "cache_folder", "fetch", "files_digest", "is_hub_id", "resolve"]
 
 _HUB_ID = re.compile(r"(?P<id>[A-Za-z0-9][\w.-]*/[A-Za-z0-9_][\w.-]*)(@(?P<revision>[\w./-]+))?", re.ASCII)
 
@@ -65,13 +65,22 @@ def resolve(name: str, fetch: bool = True) -> Checkpoint:
         _check_folder(name, Path(path))
         own = os.path.basename(path)
         return Checkpoint(name, path, revision=None, local=True, identity=f"./{own}" if own in PACKAGED else own)
-    hub = _HUB_ID.fullmatch(name)
-    if hub and ".." not in hub["id"] and "--" not in hub["id"]:
+    if hub := _hub_id(name):
         return Checkpoint(name, hub["id"], revision=hub["revision"], local=False, identity=hub["id"])
     raise CheckpointError(
         f"checkpoint {name!r}: not understood; give a packaged name ({', '.join(nearest(name))}), "
         "an existing folder (./folder, /folder, ~/folder), or a hub id (org/name or org/name@revision)"
     )
+
+
+def is_hub_id(name: str) -> bool:
+    """Whether a name has the form of a hub id, ``org/name``; nothing is looked up."""
+    return _hub_id(name) is not None
+
+
+def _hub_id(name: str) -> re.Match[str] | None:
+    hub = _HUB_ID.fullmatch(name)
+    return hub if hub and ".." not in hub["id"] and "--" not in hub["id"] else None
 
 
 def files_digest(checkpoint: Checkpoint) -> str | None:

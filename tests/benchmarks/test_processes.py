@@ -58,7 +58,7 @@ def config(tmp_path: Path) -> EcomScriptConfig:
 
 def arguments(config: EcomScriptConfig, out: Path) -> list[str]:
     given = {**asdict(config), "out": str(out)}
-    return ["ecomscript", *(f"--{key}={value}" for key, value in given.items() if value not in (None, False))]
+    return ["ecomscript", *(f"--{key}={value}" for key, value in given.items() if value not in (None, False, ()))]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:

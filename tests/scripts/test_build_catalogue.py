@@ -10,14 +10,14 @@ import pytest
 from tiny_shop import PRODUCTS, REVIEWS, write_lines
 
 from benchmarks.ecomagent.catalogue import Catalogue
-from benchmarks.ecomagent.catalogue_command import build_catalogue
+from scripts.build import ecomagent_catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 Output = pytest.CaptureFixture[str]
 
 
 def run(*arguments: object) -> None:
-    build_catalogue([str(argument) for argument in arguments])
+    ecomagent_catalogue([str(argument) for argument in arguments])
 
 
 def test_files_become_a_catalogue_and_what_was_left_out_is_told(tmp_path: Path, capsys: Output) -> None:

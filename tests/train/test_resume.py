@@ -224,7 +224,7 @@ def test_a_run_whose_folder_was_moved_ends_with_its_best_checkpoint(
     config = with_the_first_best(long_config)
     in_child(lambda: train(SCRIPT_VERIFY, called(config, "whole")))
     with monkeypatch.context() as patch:
-        patch.setattr("train.run._finish", lambda *_: die())
+        patch.setattr("train.run.finish", lambda *_: die())
         assert in_child(lambda: train(SCRIPT_VERIFY, called(config, "moved"))) == signal.SIGKILL
     shutil.move(Path(config.run.folder) / "script_verify" / "moved", tmp_path / "elsewhere" / "script_verify" / "moved")
     elsewhere = replace(config, run=replace(config.run, folder=str(tmp_path / "elsewhere"), name="moved"))
@@ -251,7 +251,7 @@ def test_a_run_killed_between_its_judge_and_its_last_line_is_ended(
     in_child(lambda: train(SCRIPT_VERIFY, called(tiny_config, "whole")))
     config = called(tiny_config, "nearly")
     with monkeypatch.context() as patch:
-        patch.setattr("train.run._sentence", lambda summary: die())
+        patch.setattr("train.ending._sentence", lambda summary: die())
         assert in_child(lambda: train(SCRIPT_VERIFY, config)) == signal.SIGKILL
     metrics = RunFolder(config, "script_verify").metrics
     metrics.write_text("".join(line for line in metrics.read_text().splitlines(True) if "final" not in line))

@@ -30,7 +30,10 @@ ROOTS = re.compile(
 )
 PATH = re.compile(r"(?<![\w.~/:<\\@-])/(?P<root>[A-Za-z][\w.-]*)(?:/[\w.@+=-]+)+")
 # Windows' paths, whose backslashes JSON doubles: else "A:\n" of a chat template would look like one.
-OTHER_PATHS = re.compile(r"file:/{2,3}\S+|\b[A-Za-z]:\\{1,2}(?:Users|Windows|Program Files|[\w.-]+\\\\)[^\s\"']*")
+OTHER_PATHS = re.compile(
+    r"file:/{2,3}\S+|(?<![\w.~/\\@-])~/[\w.-]+(?:/[\w.-]+)*"
+    r"|\b[A-Za-z]:\\{1,2}(?:Users|Windows|Program Files|[\w.-]+\\\\)[^\s\"']*"
+)
 TOKEN = re.compile(
     r"hf_[A-Za-z0-9]{20,}|api_org_[A-Za-z0-9]{20,}|sk-[\w-]{20,}|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{20,}"
     r"|glpat-[\w-]{15,}|AKIA[A-Z0-9]{16}|xox[abprs]-[\w-]{10,}|wandb_v1_\w{20,}|AIza[\w-]{30,}|Bearer [\w.~+/-]{20,}"

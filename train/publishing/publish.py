@@ -12,6 +12,7 @@ from typing import Literal
 
 from huggingface_hub import HfApi
 
+from models.checkpoint import is_hub_id
 from models.manifest import folder_digest
 from models.spec import JudgeSpec
 from train.card import Place, Results, card
@@ -87,7 +88,8 @@ def prepare(folder: Path, wish: Wish, results: Sequence[Results] = (), api: HfAp
     )
     files: Files = {path.relative_to(folder).as_posix(): path for path in sorted(_all_files(folder))}
     files[CARD] = card(spec, facts, place).encode("utf-8")
-    problems += map(str, faults(files, private_here([target.repo, spec.base.id, *wish.allowed])))
+    named = [target.repo, *([spec.base.id] if is_hub_id(spec.base.id) else []), *wish.allowed]
+    problems += map(str, faults(files, private_here(named)))
     problems += mixture(target, files)
     return Parcel(spec, target, files, problems)
 

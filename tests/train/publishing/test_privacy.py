@@ -28,6 +28,7 @@ def found(text: str, name: str = "README.md", private: Private = HERE) -> list[s
         "path=/tmp/x/y",
         "(/proc/self/maps)",  # no usual root, but there is such a folder here
         "file:///srv/data",
+        "from ~/judges/first",
         '{"path": "D:\\\\corpora\\\\train.jsonl"}',
         r"C:\Users\jane\train.jsonl",
     ],

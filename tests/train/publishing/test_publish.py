@@ -74,6 +74,13 @@ def test_what_must_not_be_published_is_not_sent(trained: Trained, hub: HubServer
     assert prepare(trained.folder, replace(WISH, allowed=["/home/jane/corpus"])).problems == []
 
 
+def test_a_path_in_place_of_the_backbone_s_name_is_no_name(trained: Trained, hub: HubServer) -> None:
+    spec = trained.folder / "judge.json"
+    spec.write_text(spec.read_text().replace('"org/tiny-llama"', '"/data/models/tiny"'))
+    problems = prepare(trained.folder, WISH).problems
+    assert any(problem.startswith("judge.json:") and "'/data/models/tiny'" in problem for problem in problems)
+
+
 def test_a_name_in_the_repository_s_own_name_is_no_secret(
     trained: Trained, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
