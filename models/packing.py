@@ -20,8 +20,6 @@ MIN_SHARED = 8
 # A tree lies beside the longest of its kind if it has at least this share of its tokens: attention's cost grows with
 # the square of what trees are filled up to.
 LIKE_SIZE = 0.75
-# A tree of several rows goes into a batch of its own from this share of the token budget on (docs/experiments.md).
-ALONE = 0.25
 # A batch's tokens are made a multiple of these by filling: above 256 tokens, and up to there. For every new number of
 # rows oneDNN makes kernels and keeps them, which took gigabytes in runs of some hundred batches (docs/experiments.md).
 MULTIPLE, SMALL_MULTIPLE = 32, 8
@@ -144,9 +142,8 @@ class Forest:
         """Row numbers in batches of about ``token_budget`` tokens behind the prefix (a longer row goes alone).
 
         A row can take up to MIN_SHARED tokens more than is counted, where it shares less with its neighbour than pays.
-        Rows of one tree stay together as far as they fit, and a large tree of several rows goes alone: what they begin
-        with is then a prefix of the batch, and no row's place is held in another's attention. The largest trees come
-        first, and trees of like size lie together. The plan follows from the rows alone.
+        Rows of one tree stay together as far as they fit; the largest trees come first, and trees of like size lie
+        together. The plan follows from the rows alone.
         """
         pieces: list[tuple[int, list[int]]] = []
         for low, high in self._cut(0, len(self.order), self.prefix):
@@ -168,7 +165,7 @@ class Forest:
                 batches.append([])
                 room = token_budget
             batches[-1] += piece
-            room = 0 if len(piece) > 1 and size > ALONE * token_budget else room - size
+            room -= size
         return batches
 
     def grow(self) -> list[tuple[list[_Node], dict[int, int]]]:

@@ -17,6 +17,9 @@ from models.packing import Forest, Memory, Packed, pack
 # Tokens in a batch, padding included. On a CPU larger batches fall out of the cache (docs/experiments.md); a GPU wants
 # more.
 TOKEN_BUDGET = 1024
+# Behind a prefix of more tokens than this a batch holds half as many: each of them attends to the prefix as well, and
+# on a CPU the table of their weights falls out of the cache (docs/experiments.md).
+LONG_PREFIX = 256
 
 
 def plan_batches(lengths: Sequence[int], token_budget: int = TOKEN_BUDGET) -> list[list[int]]:
@@ -38,6 +41,9 @@ class Scoring:
     """One set of prompts and how it is scored: in batches that follow from the prompts alone; where the judge packs
     (decoders), what all prompts begin with is computed once for all batches, and what some share once a batch.
 
+    Args:
+        token_budget: tokens computed at once, padding included; half as many behind a prefix of over LONG_PREFIX.
+
     Attributes:
         batches: row numbers; every row stands in one of them.
         computed: tokens computed so far, padding included.
@@ -56,7 +62,7 @@ class Scoring:
         if judge.packs and rows:
             forest = Forest(rows)
             self._head = list(rows[0][: forest.prefix])
-            self.batches = forest.batches(token_budget)
+            self.batches = forest.batches(token_budget // 2 if forest.prefix > LONG_PREFIX else token_budget)
         else:
             self.batches = plan_batches(list(map(len, rows)), token_budget)
 

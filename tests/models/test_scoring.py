@@ -11,6 +11,8 @@ import pytest
 import torch
 from tiny_judges import COMBINATIONS, Made
 
+from models import scoring
+from models.packing import Forest
 from models.scoring import Scoring, margins, plan_batches, probabilities
 
 
@@ -50,6 +52,18 @@ def test_a_plan_follows_from_the_lengths_and_not_from_their_order() -> None:
     for _ in range(20):
         numbers.shuffle(lengths)
         assert [[lengths[row] for row in batch] for batch in plan_batches(lengths, 100)] == shapes
+
+
+def test_batches_behind_a_long_prefix_hold_half_as_many_tokens(
+    made: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = made("llama", "verbalizer")
+    forest = Forest([row["input_ids"] for row in judge.encoded])
+    budget = max(len(row["input_ids"]) for row in judge.encoded) * 2
+    monkeypatch.setattr(scoring, "LONG_PREFIX", forest.prefix)
+    assert Scoring(judge.judge, judge.encoded, budget).batches == forest.batches(budget)
+    monkeypatch.setattr(scoring, "LONG_PREFIX", forest.prefix - 1)
+    assert Scoring(judge.judge, judge.encoded, budget).batches == forest.batches(budget // 2) != forest.batches(budget)
 
 
 @pytest.mark.parametrize(("architecture", "head"), COMBINATIONS)

@@ -96,8 +96,10 @@ def run_sweep(sweep: Sweep, count: int | None, console: Console, retry_failed: b
         if found is None:
             raise ValueError(f"no trial of {len(ended(study))} came to its end; {sweep.folder / TRIALS} says why")
         made = [write_best(sweep.file, found, sweep.run_of(found.user_attrs[RUN]), sweep.folder)]
-        made += draw_pictures(sweep.file, ended(study), sweep.folder)
-        console.print(f"wrote {', '.join(map(str, [sweep.folder / TRIALS, *made]))}")
+        pictures = draw_pictures(sweep.file, ended(study), sweep.folder)
+        console.print(f"wrote {', '.join(map(str, [sweep.folder / TRIALS, *made, *pictures]))}")
+        if not pictures:
+            console.print("no pictures: they need two finished trials of different value")
     return study
 
 
