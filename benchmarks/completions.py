@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from benchmarks.progress import progress
 from benchmarks.results import Predictions
 from models.generation import Chat, Completion, Found, Generator, SamplingSettings
 from models.runtime import this_process
@@ -124,24 +124,15 @@ class Completions:
             self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
         own = pending[state.process_index :: state.num_processes]
         cost, started = Cost(), time.perf_counter()
-        for row, completion in self._progress(name, generator.generate(chats, settings, own), sum(map(len, own))):
-            note = work.notes.get(ids[row], {})
-            predictions.append(state.process_index, [{"id": ids[row], **asdict(completion), **note}])
-            cost.add(completion)
+        with progress(self.say, name, sum(map(len, own))) as update:
+            for row, completion in generator.generate(chats, settings, own):
+                note = work.notes.get(ids[row], {})
+                predictions.append(state.process_index, [{"id": ids[row], **asdict(completion), **note}])
+                cost.add(completion)
+                update(cost.texts)
         state.wait_for_everyone()
         cost.seconds = time.perf_counter() - started
         return cost
-
-    def _progress(
-        self, name: str, written: Iterator[tuple[int, Completion]], total: int
-    ) -> Iterator[tuple[int, Completion]]:
-        """The completions, with a bar on the main process."""
-        columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=self.say, disable=self.say.quiet or not total) as progress:
-            task = progress.add_task(name, total=total)
-            for row, completion in written:
-                yield row, completion
-                progress.advance(task)
 
 
 def _whole(predictions: Predictions) -> dict[str, Line]:

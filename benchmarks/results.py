@@ -73,9 +73,13 @@ class EvaluationFolder:
         write_text(self.path / RESULTS, to_json(results))
 
     def results(self) -> dict[str, Any] | None:
-        """The results, if the evaluation has ended."""
+        """The results, if the evaluation has ended; a file that was spoilt since is none."""
         path = self.path / RESULTS
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
 
 
 def differences(found: Any, wanted: Any, name: str = "") -> Iterator[str]:
@@ -130,6 +134,10 @@ class Predictions:
             )
         write_text(self.path, "".join(found[record] for record in records))
         shutil.rmtree(self.parts)
+
+    def whole(self) -> list[dict[str, Any]]:
+        """Every answer that is whole, wherever it lies; in no order."""
+        return [json.loads(line) for line in _answers(self._files()).values()]
 
     def read(self) -> list[dict[str, Any]]:
         """All answers, in the order of the data."""

@@ -15,7 +15,7 @@ from benchmarks.ecomagent.playing import Player
 from benchmarks.ecomagent.tools import TOOLS
 from models.backbone import LoadSettings
 from models.generation import Found, SamplingSettings
-from models.generators import find_generator, is_served
+from models.generators import VLLM, find_generator, is_served
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,11 @@ def find_player(config: EcomAgentConfig, device: torch.device) -> FoundPlayer:
         raise ValueError("nobody to shop: give --checkpoint, --adapter, or --agent oracle|thorough|visible-only|random")
     if config.trials > 1 and config.temperature == 0:
         raise ValueError("trials of a greedy model are all the same; give a --temperature, or one trial")
+    if (config.checkpoint or "").startswith(VLLM):
+        raise ValueError(
+            f"{config.checkpoint}: shoppers are no engine's work: each keeps what it has read from turn to turn; leave "
+            f"{VLLM} out, or start `vllm serve` and give --checkpoint http://host:port/v1#model"
+        )
     found = find_generator(
         config.checkpoint or "", config.adapter, load_settings(config), config.lanes, device, config.lanes
     )

@@ -1,13 +1,13 @@
 """The episodes of an evaluation, in its folder: played and kept as they end.
 
 Episodes lie in ``predictions.jsonl`` (``predictions-2.jsonl`` and so on for further trials), the seconds of their turns
-in ``turns.jsonl`` beside it. While an episode is played, its messages can be read in ``playing/``.
+in ``turns.jsonl`` beside it (null where that file was lost). While an episode is played, its messages can be read in
+``playing/``.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import shutil
 import time
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.config import EcomAgentConfig
@@ -26,13 +25,13 @@ from benchmarks.ecomagent.players import FoundPlayer
 from benchmarks.ecomagent.playing import Errand, Player, deal, play
 from benchmarks.ecomagent.tasks import Task
 from benchmarks.ecomagent.tools import Toolbox
+from benchmarks.progress import progress
 from benchmarks.results import Predictions, to_line
 from models.runtime import this_process
 
 SETS = ("predictions", "predictions-*", "turns", "turns-*")
 PLAYING = "playing"
 LONGEST_NAME = 80  # characters of a task's id in the name of a file
-BAR = (TextColumn("episodes"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 Record = dict[str, Any]
 
 
@@ -84,7 +83,8 @@ class Shopping:
         found: list[tuple[Task, Record | None, int]] = []
         for trial in range(1, self.config.trials + 1):
             predictions, turns = self._files(trial)
-            seconds = {line["id"]: sum(line["seconds"]) for line in turns.read()}
+            spent = {line["id"]: line["seconds"] for line in turns.read()}
+            seconds = {name: None if each is None else sum(each) for name, each in spent.items()}
             records = {record["id"]: {**record, "seconds": seconds[record["id"]]} for record in predictions.read()}
             found += [(task, records[task.id], trial) for task in self.tasks]
         return found
@@ -104,6 +104,8 @@ class Shopping:
                 part.recover(kept)
                 part.path.unlink(missing_ok=True)
                 kept = [[name] for name in sorted(predictions.recovered())]
+            lost = sorted(predictions.recovered() - turns.recovered())
+            turns.append(0, [{"id": name, "seconds": None} for name in lost])
         this_process().wait_for_everyone()
         return predictions.recovered()
 
@@ -111,8 +113,8 @@ class Shopping:
         predictions, turns = self._files(trial)
         process = this_process().process_index
         started = time.perf_counter()
-        with Progress(*BAR, console=self.say, disable=self.say.quiet) as progress:
-            bar = progress.add_task("episodes", total=sum(map(len, lanes)))
+        before = self.played
+        with progress(self.say, "episodes", sum(map(len, lanes))) as update:
 
             def ended(episode: Episode) -> None:
                 # The seconds first: an episode that has its prediction is not played again.
@@ -120,7 +122,7 @@ class Shopping:
                 predictions.append(process, [episode.record(player.name)])
                 self._live(episode.task, trial).unlink(missing_ok=True)
                 self.played += 1
-                progress.advance(bar)
+                update(self.played - before)
 
             play(player, lanes, self._start, ended)
         self.seconds += time.perf_counter() - started
@@ -146,6 +148,4 @@ class Shopping:
 
 def crashed(predictions: Predictions) -> set[str]:
     """Ids of the episodes that ended with an error."""
-    files = [*predictions.parts.glob("*.jsonl"), *([predictions.path] if predictions.path.is_file() else [])]
-    lines = [line for path in files for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-    return {record["id"] for record in map(json.loads, lines) if record.get("error")}
+    return {record["id"] for record in predictions.whole() if record.get("error")}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from benchmarks.ecomscript.scorer import Plan, Scorer
+from benchmarks.progress import progress
 from benchmarks.results import Predictions
 from models.runtime import this_process
 from models.scoring import probabilities
@@ -67,9 +67,13 @@ class Examiner:
         pending = [batch for batch in plan.batches if ids[batch[0]] not in done]
         if done and pending:
             self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
-        started = time.perf_counter()
-        for batch in self._progress(name, pending[state.process_index :: state.num_processes]):
-            predictions.append(state.process_index, self._lines(fitted, plan, batch, threshold))
+        own = pending[state.process_index :: state.num_processes]
+        started, judged = time.perf_counter(), 0
+        with progress(self.say, name, sum(map(len, own))) as update:
+            for batch in own:
+                predictions.append(state.process_index, self._lines(fitted, plan, batch, threshold))
+                judged += len(batch)
+                update(judged)
         state.wait_for_everyone()
         seconds = time.perf_counter() - started
         if state.is_main_process:
@@ -110,15 +114,6 @@ class Examiner:
                 }
             )
         return lines
-
-    def _progress(self, name: str, batches: Sequence[list[int]]) -> Iterator[list[int]]:
-        """The batches, with a bar over their records on the main process; a batch counts once it is done with."""
-        columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=self.say, disable=self.say.quiet or not batches) as progress:
-            task = progress.add_task(name, total=sum(map(len, batches)))
-            for batch in batches:
-                yield batch
-                progress.advance(task, len(batch))
 
 
 def fitting(

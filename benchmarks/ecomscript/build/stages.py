@@ -14,8 +14,8 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from benchmarks.ecomscript.build.tables import Row, Rows, TableWriter, write_table
+from benchmarks.progress import progress
 from benchmarks.results import differences, to_json, write_text
 from models.manifest import sha256
 from models.runtime import this_process, versions
@@ -148,13 +148,9 @@ class Stage:
             return False
         return True
 
-    @contextmanager
-    def progress(self, total: int | None) -> Iterator[Callable[[int], None]]:
-        """A bar on the main process; what it yields is called with how much is done."""
-        columns = (TextColumn(self.name), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=self.say, disable=self.say.quiet) as progress:
-            task = progress.add_task(self.name, total=total)
-            yield lambda done: progress.update(task, completed=done)
+    def progress(self, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+        """Shows how far the stage is; what it yields is called with how much is done."""
+        return progress(self.say, self.name, total)
 
     def finish(self, counts: Mapping[str, Any], files: Sequence[str], cost: Mapping[str, Any]) -> None:
         """End the manifest; the main process alone."""

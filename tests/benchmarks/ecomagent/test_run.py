@@ -103,6 +103,21 @@ def test_a_finished_evaluation_is_not_played_again(config: EcomAgentConfig, monk
     assert again["run"] == first["run"]  # who played, and how long, is still told
 
 
+def test_what_was_spoilt_beside_the_predictions_costs_no_episode(
+    config: EcomAgentConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = evaluate(config)
+    folder = Path(str(config.out))
+    (folder / "turns.jsonl").unlink()
+    results = folder / "results.json"
+    results.write_text(results.read_text()[:100])
+    monkeypatch.setattr(shopping, "play", None)
+    again = evaluate(config)
+    assert again["overall_accuracy"] == first["overall_accuracy"] and "seconds" not in again["cost"]
+    assert [line["seconds"] for line in lines(config.out, "turns")] == [None] * 5
+    assert json.loads(results.read_text())["total_samples"] == 5
+
+
 def test_a_folder_has_one_writer(config: EcomAgentConfig) -> None:
     other = f"""
 import sys
@@ -285,6 +300,7 @@ def test_predictions_of_another_tool_are_graded_and_what_lacks_one_is_wrong(
         ({"predictions": "p.jsonl"}, "predictions are graded as they are; leave agent"),
         ({"agent": None, "predictions": "p.jsonl"}, "no such file; give predictions"),
         ({"agent": None}, "nobody to shop"),
+        ({"agent": None, "checkpoint": "vllm:smollm2-135m"}, "leave vllm: out, or start `vllm serve`"),
         ({"checkpoint": "smollm2-135m"}, "agent and checkpoint are both given"),
         ({"catalogue": "sample"}, r"the targets of 5 of 5 tasks are not in sample, first B0LAMP0001 of t0"),
         ({"tasks": "none.jsonl"}, "no such file"),
