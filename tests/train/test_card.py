@@ -80,6 +80,8 @@ def test_what_is_known_of_the_base_depends_on_where_it_is() -> None:
     assert "base_model" not in head and head["license"] == "apache-2.0"  # the packaged model's own
     assert "license" not in head_of(card(SPEC, facts()))
     assert "python scripts/fetch_checkpoint.py minilm" in card(local, facts())
+    own = card(replace(SPEC, base=replace(BASE, id="our-model", revision=None)), facts())
+    assert "`our-model` is not on a hub: give the folder that holds it." in own and "fetch_checkpoint" not in own
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,9 @@ def _train(sweep: Sweep, trial: Trial, run: str, values: dict[str, Any], watcher
     args = file.args({**values, "run.folder": str(sweep.runs), "run.name": run})
     sweep.runs.mkdir(exist_ok=True)
     log = sweep.runs / f"{run}.log"
-    while in_use(log):  # a training that outlived its sweep
+    if in_use(log):
+        watcher.tell(f"{run} is still training for an earlier call of this sweep; waiting for its end ({log})")
+    while in_use(log):
         _refuse_to_go_on(sweep)
         time.sleep(POLL)
     found: list[float] = []

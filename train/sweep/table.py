@@ -31,6 +31,9 @@ class Watcher:
         self.curve: list[float] = []
         self.live = Live(console=console, auto_refresh=False) if console.is_terminal else None
 
+    def tell(self, sentence: str) -> None:
+        self.console.print(sentence)
+
     def watch(self, curve: list[float]) -> None:
         """The running trial has measured so much by now."""
         self.curve = curve
@@ -40,8 +43,9 @@ class Watcher:
         """A trial has come to its end."""
         self.curve = []
         if self.live is None:
-            cells = [cell for cell in self._row(trial) if cell]
-            self.console.print(f"{len(ended(self.study))}/{self.wanted}  {'  '.join(cells)}")
+            run, state, *rest = self._row(trial)
+            told = [f"{name} {cell}" for name, cell in zip(self._names()[2:], rest, strict=True) if cell]
+            self.console.print("  ".join([f"{len(ended(self.study))}/{self.wanted}", run, state, *told]))
         self._refresh()
 
     def _refresh(self) -> None:
@@ -53,12 +57,17 @@ class Watcher:
         rows, first = trials(self.study), best(self.study)
         title = f"{self.sweep.path.name}: {len(ended(self.study))} of {self.wanted} trials"
         shown = Table(title=title, caption=self._caption(first))
-        for name in ("trial", "state", *swept(self.sweep.parameters), self.sweep.metric, "evaluations", "seconds"):
-            shown.add_column(name.rsplit(".", 1)[-1], justify="left" if name in ("trial", "state") else "right")
+        for number, name in enumerate(self._names()):
+            shown.add_column(name, justify="left" if number < 2 else "right")
         leading = first.number if first is not None else None
         for one in rows if most is None else [row for row in rows[:-most] if row.number == leading] + rows[-most:]:
             shown.add_row(*self._row(one), style="bold" if one.number == leading else None)
         return shown
+
+    def _names(self) -> list[str]:
+        """What the columns of a row are called: without the parts of a dotted name that lead to its last."""
+        names = ["trial", "state", *swept(self.sweep.parameters), self.sweep.metric, "evaluations", "seconds"]
+        return [name.rsplit(".", 1)[-1] for name in names]
 
     def _caption(self, first: FrozenTrial | None) -> str:
         if first is None:

@@ -54,7 +54,9 @@ def test_a_grid_goes_through_every_point_once_and_ends(sweep_file: Make, tmp_pat
         (rate, rank) for rate in (0.1, 0.2, 0.3) for rank in (8, 9)
     ]
     assert {values["lora.alpha"] for values in found} == {16}
-    assert said.splitlines()[0].startswith("1/6  trial-001  done")
+    first, found_first = said.splitlines()[0], found[0]
+    named = f"learning_rate {found_first[LR]}  rank {found_first['lora.rank']}  "
+    assert first.startswith(f"1/6  trial-001  done  {named}") and "  evaluations " in first
     assert best(study).user_attrs[VALUES][LR] == 0.3
 
 
@@ -201,7 +203,8 @@ def test_a_killed_sweep_goes_on_with_the_trial_that_it_left(
     file = sweep_file({LR: {"values": [0.1, 0.2]}, "data.train": {"value": str(go)}}, method=method)
     assert kill_while_training(file, folder, sign) == status
     threading.Timer(0.7, go.touch).start()  # a training that outlived its sweep is waited for
-    study, _ = sweep(file, folder, 2)
+    study, said = sweep(file, folder, 2)
+    assert ("trial-001 is still training for an earlier call" in said) == (sign == signal.SIGKILL)
     assert [one.state for one in ended(study)] == [TrialState.COMPLETE] * 2
     first, again = started(folder, "trial-001")
     assert first["argv"] == again["argv"]
