@@ -24,6 +24,17 @@ def progress(say: Console, what: str, total: int | None) -> Iterator[Callable[[i
         yield _lines(say, what, total)
 
 
+@contextmanager
+def doing(say: Console, what: str) -> Iterator[None]:
+    """What takes a while, by name: turning on a terminal for as long as it takes, a line elsewhere."""
+    if say.is_terminal:
+        with say.status(what):
+            yield
+    else:
+        say.print(what)
+        yield
+
+
 def _lines(say: Console, what: str, total: int | None) -> Callable[[int], None]:
     started = told = time.monotonic()
 

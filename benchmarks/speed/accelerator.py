@@ -15,6 +15,7 @@ from rich.console import Console
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
+from benchmarks.progress import doing
 from benchmarks.results import to_json, write_text
 from models.backbone import LoadSettings, Quantization, resolve_dtype
 from models.checkpoint import resolve
@@ -84,7 +85,7 @@ def check(config: AcceleratorConfig) -> dict[str, Any]:
     found: dict[str, Any] = {"device": name, "versions": versions(), "config": vars(config)}
     folder = random_checkpoint(config.shape, Path(config.folder), device)
     for quantization in config.quantizations:
-        with say.status(f"{config.shape}, {quantization}: training and scoring on {name}"):
+        with doing(say, f"{config.shape}, {quantization}: training and scoring on {name}"):
             found[quantization] = measure(folder, quantization, config, device)
         say.print(f"{quantization}: {found[quantization]}")
         write_text(Path(config.out), to_json(found))

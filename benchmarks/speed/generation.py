@@ -16,6 +16,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from benchmarks.ecomqa.answering import question_chat
 from benchmarks.ecomqa.data import read_questions
+from benchmarks.progress import doing
 from models.backbone import Dtype, LoadSettings, load_backbone, load_tokenizer
 from models.chat_text import ChatText
 from models.checkpoint import resolve
@@ -111,7 +112,7 @@ def compare(checkpoint: str, questions: Questions, max_tokens: int, rounds: int,
     turns: dict[str, list[Turn]] = {name: [] for name in WRITERS}
     for number in range(rounds):
         for name, write in WRITERS.items():
-            with say.status(f"{len(questions.chats)} answers, round {number + 1} of {rounds}: {name}"):
+            with doing(say, f"{len(questions.chats)} answers, round {number + 1} of {rounds}: {name}"):
                 turns[name].append(write(checkpoint, questions.chats, sampling))
     return {
         "questions": questions.name,

@@ -16,6 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.progress import doing
 from benchmarks.speed.environments import CROSS_ENCODER, HARNESS, VLLM
 from benchmarks.speed.workload import Workload
 
@@ -106,7 +107,7 @@ def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Pa
         for one in field:
             if one.name in failed:
                 continue
-            with say.status(f"{work.judgment}, {work.shots} shots, round {number + 1} of {rounds}: {one.name}"):
+            with doing(say, f"{work.judgment}, {work.shots} shots, round {number + 1} of {rounds}: {one.name}"):
                 try:
                     runs[one.name].append(one.run(paths[one.name], folder / "out.json"))
                 except RuntimeError as error:

@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.progress import doing
 from benchmarks.speed.scoring import PEERS, ROOT
 from models.backbone import load_tokenizer
 from models.checkpoint import resolve
@@ -52,7 +53,7 @@ def compare_training(checkpoint: str, threads: int, rounds: int, folder: Path, s
         runs: dict[str, list[dict[str, Any]]] = {}
         for seed in range(rounds):
             for name, run in TOOLS.items():
-                with say.status(f"training {kind}, round {seed + 1} of {rounds}: {name}"):
+                with doing(say, f"training {kind}, round {seed + 1} of {rounds}: {name}"):
                     runs.setdefault(name, []).append(run(Lesson(checkpoint, head, texts, threads, seed)))
         found[kind] = {name: summary(made) for name, made in runs.items()}
     return found

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks import progress as module
-from benchmarks.progress import progress
+from benchmarks.progress import doing, progress
 
 
 @pytest.fixture
@@ -55,3 +55,10 @@ def test_a_terminal_has_a_bar_and_a_quiet_console_nothing(clock: list[float]) ->
         clock[0] += 600
         update(1)
     assert silent.getvalue() == ""
+
+
+def test_what_takes_a_while_is_named_in_a_log() -> None:
+    file = io.StringIO()
+    with doing(Console(file=file), "round 1 of 3: a tool"):
+        assert file.getvalue() == "round 1 of 3: a tool\n"
+    assert file.getvalue() == "round 1 of 3: a tool\n"
