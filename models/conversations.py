@@ -13,9 +13,9 @@ computed for all rows at once, and the last bits of a row's numbers may depend o
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch.nn import functional
@@ -24,17 +24,10 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from models.decoding import KeyValues, next_logits
 from models.generation import SamplingSettings
-from models.writing import Row, choose
+from models.writing import Guide, Row, choose
 
 READ_TOKENS = 512  # tokens of a prompt that are read in one pass
 FIRST_ROOM = 2048  # tokens that a slot takes at first; it doubles when they are used up
-
-
-class Guide(Protocol):
-    """What narrows the choice of tokens; see models.guiding."""
-
-    def narrow(self, logits: torch.Tensor) -> None: ...
-    def took(self, token: int) -> None: ...
 
 
 @dataclass
@@ -94,17 +87,16 @@ class Conversations:
             finished: whether tokens written so far are a whole answer; ``settings.max_tokens`` ends one at the latest.
         """
         answers = [Answer() for _ in turns]
-        rows = [Row(turn.slot, list(turn.ids), turn.dice) for turn in turns]
-        guides = {turn.slot: turn.guide for turn in turns if turn.guide is not None}
+        rows = [Row(turn.slot, list(turn.ids), turn.dice, guide=turn.guide) for turn in turns]
         for turn, row, answer in zip(turns, rows, answers, strict=True):
             kept = self._kept(turn)
             answer.computed = len(turn.ids) - kept
-            _go_on(row, self._read(turn.slot, row.own, kept), settings, guides)
+            row.take(*choose(self._read(turn.slot, row.own, kept), [row], settings))
         busy = [row for row in rows if not self._done(row, settings, finished)]
         while busy:
             logits = self._write(busy)
             for row in busy:
-                _go_on(row, logits[row.number : row.number + 1], settings, guides)
+                row.take(*choose(logits[row.number : row.number + 1], [row], settings))
             busy = [row for row in busy if not self._done(row, settings, finished)]
         for row, answer in zip(rows, answers, strict=True):
             answer.written = row.written
@@ -143,16 +135,6 @@ class Conversations:
         self.store.writing(torch.tensor(lengths, device=self.model.device))
         self.store.busy = [(row.number, row.held + 1) for row in busy]
         return next_logits(self.model, self.store, tokens, lengths)
-
-
-def _go_on(row: Row, logits: torch.Tensor, settings: SamplingSettings, guides: Mapping[int, Guide]) -> None:
-    """Choose a row's next token from ``logits`` [1, vocabulary]."""
-    guide = guides.get(row.number)
-    if guide is not None:
-        guide.narrow(logits[0])
-    row.written += choose(logits, [row], settings)
-    if guide is not None:
-        guide.took(row.written[-1])
 
 
 def _shared(one: Sequence[int], other: Sequence[int], most: int) -> int:

@@ -42,6 +42,7 @@ class SamplingSettings:
         stop: texts that end the answer; what is returned ends before the first of them.
         seed: with temperature, fixes every draw by (seed, turns, sample) alone, whatever else is in the batch.
         thinking: switches a chat template's reasoning on or off; None leaves it to the template.
+        grammar: what is written is a text of it (see models.guiding), for local checkpoints; None takes any text.
     """
 
     max_tokens: int = 512
@@ -50,6 +51,7 @@ class SamplingSettings:
     stop: tuple[str, ...] = ()
     seed: int = 0
     thinking: bool | None = None
+    grammar: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ what a checkpoint's generation configuration asks beside its end tokens (a repet
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from models.backbone import position_limit
 from models.chat_text import ChatText, opened_block
 from models.decoding import Layer, read_beginning, use_slots
 from models.generation import Chat, Completion, SamplingSettings
-from models.writing import Row, Writing, dice_of
+from models.writing import Guide, Row, Writing, dice_of
 
 ROWS, ROWS_ON_CPU = 128, 32  # texts written side by side, where nothing is said
 SLOT_TOKENS = 32_768  # tokens of keys and values held at most: 1.5 GB for SmolLM2-135M in float32
@@ -75,16 +75,23 @@ class LocalGenerator:
     ) -> Iterator[tuple[int, Completion]]:
         """(row, completion), each as soon as it is written.
 
-        Raises ValueError where a prompt and its answer do not fit the model's positions.
+        Raises ValueError where a prompt and its answer do not fit the model's positions, or for a faulty grammar.
         """
         prompts = self._prompts(chats, settings)
+        guide = self._guide(settings.grammar)
         held: dict[int, list[Layer]] = {}
         for batch in self._plan(prompts, settings) if batches is None else batches:
             groups = list(dict.fromkeys(prompts.groups[row] for row in batch))
             # What the next batch goes on with is kept, and no more.
             held = {group: held.get(group) or read_beginning(self.model, prompts.beginnings[group]) for group in groups}
             rows = [
-                Row(row, prompts.own(row), dice_of(chats[row], settings), groups.index(prompts.groups[row]))
+                Row(
+                    row,
+                    prompts.own(row),
+                    dice_of(chats[row], settings),
+                    groups.index(prompts.groups[row]),
+                    guide=guide(),
+                )
                 for row in batch
             ]
             slots = self._slots(max(len(row.own) for row in rows) + settings.max_tokens)
@@ -131,6 +138,16 @@ class LocalGenerator:
     def _slots(self, capacity: int) -> int:
         """How many slots of ``capacity`` tokens are held at once."""
         return max(1, min(self.rows, SLOT_TOKENS // capacity))
+
+    def _guide(self, grammar: str | None) -> Callable[[], Guide | None]:
+        """Makes each text's guide through a grammar; none without one. Raises ValueError for a faulty grammar."""
+        if grammar is None:
+            return lambda: None
+        from models.guiding import Guides
+
+        vocabulary = self.model.config.get_text_config().vocab_size
+        guides = Guides(self.text.tokenizer, vocabulary, self.ends)
+        return lambda: guides.guide(grammar)
 
     def _finished(self, row: Row, settings: SamplingSettings) -> bool:
         """Whether a row has come to an end token, the limit, or a stop text."""

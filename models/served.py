@@ -85,6 +85,8 @@ class ServerGenerator:
         return completion
 
     def _request(self, chat: Chat, settings: SamplingSettings) -> dict[str, Any]:
+        if settings.grammar is not None:
+            raise ValueError(f"{self.url}: a grammar guides local checkpoints alone, not servers")
         request: dict[str, Any] = {
             "model": self.model,
             "messages": [asdict(message) for message in chat.messages],

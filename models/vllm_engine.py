@@ -77,6 +77,8 @@ def _sampling(chat: Chat, settings: SamplingSettings) -> Any:
     """One chat's settings in vLLM's words; draws follow from the seed and the chat, wherever it stands."""
     from vllm import SamplingParams
 
+    if settings.grammar is not None:
+        raise ValueError("a grammar guides local checkpoints alone, not vLLM's engine")
     dice = dice_of(chat, settings)
     return SamplingParams(
         max_tokens=settings.max_tokens,

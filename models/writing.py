@@ -7,6 +7,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import torch
 from transformers import PreTrainedModel
@@ -17,15 +18,30 @@ from models.generation import Chat, SamplingSettings
 READ_TOKENS = 2048  # prompt tokens that are read in one pass
 
 
+class Guide(Protocol):
+    """What narrows the choice of tokens; see models.guiding."""
+
+    def narrow(self, logits: torch.Tensor) -> None: ...
+    def took(self, token: int) -> None: ...
+
+
 @dataclass
 class Row:
-    """A text on its way: its own tokens behind the beginning of that number, and those written so far."""
+    """A text on its way: its own tokens behind the beginning of that number, and those written so far. A guide allows
+    some tokens only."""
 
     number: int
     own: list[int]
     dice: random.Random | None
     beginning: int = 0
     written: list[int] = field(default_factory=list)
+    guide: Guide | None = None
+
+    def take(self, token: int) -> None:
+        """Go on with a token."""
+        self.written.append(token)
+        if self.guide is not None:
+            self.guide.took(token)
 
     @property
     def held(self) -> int:
@@ -90,7 +106,7 @@ class Writing:
     def _add(self, rows: Sequence[Row], new: Sequence[Sequence[int]], starts: Sequence[int]) -> None:
         tokens = choose(next_logits(self.model, self.store, new, starts), rows, self.settings)
         for row, token in zip(rows, tokens, strict=True):
-            row.written.append(token)
+            row.take(token)
 
     def _release(self, row: Row) -> None:
         """Give a slot back; the last active row takes it over, so that the active ones stay the first."""
@@ -101,8 +117,13 @@ class Writing:
         self.active.pop()
 
 
+@torch.inference_mode()
 def choose(logits: torch.Tensor, rows: Sequence[Row], settings: SamplingSettings) -> list[int]:
-    """The next token of each row, from ``logits`` [rows, vocabulary]: the likeliest, or drawn with the row's dice."""
+    """The next token of each row, from ``logits`` [rows, vocabulary], in which what a row's guide rules out is struck
+    out: the likeliest, or drawn with the row's dice."""
+    for own, row in zip(logits, rows, strict=True):
+        if row.guide is not None:
+            row.guide.narrow(own)
     if settings.temperature == 0:
         likeliest: list[int] = logits.argmax(dim=-1).tolist()
         return likeliest

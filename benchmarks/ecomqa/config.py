@@ -28,6 +28,7 @@ class GradingConfig:
             judge named first decides).
         unparsed: what a vote that cannot be read counts as: ignore, wrong or not_attempted.
         max_tokens: tokens a judge may write; None is 16, or 128 under ``reasoned``. Judges that reason need more.
+        guided: hold local judges by a grammar to a vote that can be read, without reasoning blocks.
     """
 
     prompts: str = ""
@@ -35,6 +36,7 @@ class GradingConfig:
     split: Split = "wrong"
     unparsed: Unparsed = "ignore"
     max_tokens: Annotated[int, Limits(1)] | None = None
+    guided: bool = False
 
 
 @dataclass(frozen=True)

@@ -58,16 +58,19 @@ _REASONED = f"""你要审核一道电商题的回答。先用一句话说明【�
 
 @dataclass(frozen=True)
 class JudgePrompt:
-    """An instruction for a judge; ``max_tokens`` is what a reply to it takes."""
+    """An instruction for a judge; ``max_tokens`` is what a reply to it takes, ``grammar`` what a guided reply is like
+    (models.guiding)."""
 
     system: str
     max_tokens: int
+    grammar: str
 
 
+# A guided reason has 36 characters at most: in small vocabularies three tokens each, which leaves room for the letter.
 PROMPTS = {
-    "standard": JudgePrompt(_STANDARD, 16),
-    "examples": JudgePrompt(_EXAMPLES, 16),
-    "reasoned": JudgePrompt(_REASONED, 128),
+    "standard": JudgePrompt(_STANDARD, 16, "start: /[ABC]/"),
+    "examples": JudgePrompt(_EXAMPLES, 16, "start: /[ABC]/"),
+    "reasoned": JudgePrompt(_REASONED, 128, r'start: /[^\n]{1,36}/ "\n评分：" /[ABC]/'),
 }
 _CONCLUDED = re.compile(r"(?:评分|结论|评为|grade)\s*[:：是为]*\s*[*“\"(（\[【]*([ABC])(?![A-Za-z])", re.IGNORECASE)
 _BARE = re.compile(r"[\W_]*(?:(?:评分|答案|结论)[\W_]*)?([ABC])(?:[\W_]*(正确|错误|未作答))?[\W_]*", re.IGNORECASE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from benchmarks.completions import Completions, Cost, Work
@@ -44,7 +44,7 @@ class Vote:
     text: str
 
 
-def make_panel(models: Sequence[Found], prompts: str, max_tokens: int | None) -> list[Member]:
+def make_panel(models: Sequence[Found], prompts: str, max_tokens: int | None, guided: bool = False) -> list[Member]:
     """Each model under each prompt; see GradingConfig. Raises ValueError for a prompt that is not there."""
     names = names_of(prompts) or (list(PROMPTS) if len(models) == 1 else ["standard"])
     if unknown := [name for name in names if name not in PROMPTS]:
@@ -55,6 +55,8 @@ def make_panel(models: Sequence[Found], prompts: str, max_tokens: int | None) ->
         own = f"{found.name}#{twins.index(found) + 1}" if len(twins) > 1 else found.name
         for name in names:
             settings = SamplingSettings(max_tokens=max_tokens or PROMPTS[name].max_tokens)
+            if guided:  # a reasoning block would have to be of the grammar as well
+                settings = replace(settings, thinking=False, grammar=PROMPTS[name].grammar)
             label = f"{own}/{name}" if len(names) > 1 else own
             members.append(Member(label, found, PROMPTS[name], settings))
     return members

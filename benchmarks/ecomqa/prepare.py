@@ -18,7 +18,7 @@ from benchmarks.ecomqa.panel import RULES, Member, digest, make_panel, names_of
 from benchmarks.results import EvaluationFolder, Predictions
 from models.backbone import LoadSettings
 from models.generation import Found, SamplingSettings
-from models.generators import find_generator
+from models.generators import VLLM, find_generator, is_served
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,10 @@ def prepare(config: EcomQAConfig, device: torch.device) -> Plan:
     named = names_of(config.judges)
     if not named:
         raise ValueError("nobody grades: give --judges rules, or model judges")
-    panel = make_panel(
-        [find(name) for name in named if name != RULES], config.grading.prompts, config.grading.max_tokens
-    )
+    judges, grading = [name for name in named if name != RULES], config.grading
+    if grading.guided and (others := [name for name in judges if is_served(name) or name.startswith(VLLM)]):
+        raise ValueError(f"grading.guided: {others[0]} votes in its own way; local checkpoints alone can be guided")
+    panel = make_panel([find(name) for name in judges], grading.prompts, grading.max_tokens, grading.guided)
     if config.behaviour and not panel:
         raise ValueError("behaviour: thinking is sorted by model judges; name some with --judges")
     settings = SamplingSettings(

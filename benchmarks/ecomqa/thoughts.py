@@ -32,7 +32,8 @@ def sort_traces(
     votes: list[dict[str, str]] = []
     costs = []
     for member in _once(panel):
-        settings = replace(member.settings, max_tokens=max(thinking.VOTE_TOKENS, member.settings.max_tokens))
+        tokens = max(thinking.VOTE_TOKENS, member.settings.max_tokens)
+        settings = replace(member.settings, max_tokens=tokens, grammar=None)
         name = f"behaviour-{digest([member.found.facts, asdict(settings), thinking.PROMPT, ids])}"
         written, cost = store.complete(name, ids, member.found, settings, lambda generator: work)
         votes.append({one: written[one]["text"] for one in ids})

@@ -131,6 +131,28 @@ def test_a_beginning_that_chats_share_is_read_once(
     assert sum(read[1:]) == sum(own)  # the rest, without padding
 
 
+def test_a_grammar_leaves_a_text_what_the_model_finds_likeliest_of_it(tmp_path: Path) -> None:
+    folder = tiny_checkpoint(tmp_path / "model", "llama", chat=True)
+    generator = local(folder, rows=3)
+    texts = ["yes", "no way", "hang"]
+    grammar = "start: " + " | ".join(f'"{text}"' for text in texts)
+    found = written(generator, CHATS, SamplingSettings(max_tokens=20, grammar=grammar))
+    assert {completion.finish for completion in found} == {"stop"}
+    tokenizer = generator.text.tokenizer
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    for one, completion in zip(CHATS, found, strict=True):
+        so_far, ids = "", generator.text.encode([generator.text.render(one, None)])[0]
+        while so_far not in texts:  # token by token, with nothing but the tokenizer's own texts to go by
+            order = model(torch.tensor([ids])).logits[0, -1].argsort(descending=True).tolist()
+            pieces = ((token, so_far + tokenizer.decode([token])) for token in order)
+            token, so_far = next(
+                (token, text) for token, text in pieces if text != so_far and any(t.startswith(text) for t in texts)
+            )
+            ids = [*ids, token]
+        assert completion.text == so_far
+    assert len({completion.text for completion in found}) > 1
+
+
 def test_only_rows_that_are_not_finished_are_computed(checkpoint: Callable[[str], Path]) -> None:
     generator = local(checkpoint("qwen3"), rows=64)
     rows = []
@@ -351,6 +373,8 @@ def server() -> Iterator[Server]:
 
 def test_a_served_model_is_asked_with_the_settings_and_its_answers_are_told_apart(server: Server) -> None:
     generator = ServerGenerator(server.url, "m")
+    with pytest.raises(ValueError, match="a grammar guides local checkpoints alone"):
+        written(generator, [chat("x")], SamplingSettings(grammar='start: "x"'))
     settings = SamplingSettings(max_tokens=4, stop=("\n",), thinking=False)
     found = written(generator, [chat("abc", "sys"), chat("abcdefg")], settings)
     assert [(one.text, one.tokens, one.prompt_tokens, one.finish) for one in found] == [

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 from ecomqa_questions import questions
+from tiny import tiny_checkpoint
 
 from benchmarks.ecomqa.forms import form_of
 from benchmarks.ecomqa.judges import LONGEST, PROMPTS, judge_chat, read_vote
+from models.generation import SamplingSettings, chat
+from models.generators import open_generator
 
 
 @pytest.mark.parametrize(
@@ -43,6 +46,16 @@ from benchmarks.ecomqa.judges import LONGEST, PROMPTS, judge_chat, read_vote
 )
 def test_replies_are_read_as_a_person_reads_them(text: str, grade: str | None) -> None:
     assert read_vote(text) == grade
+
+
+@pytest.mark.parametrize("name", PROMPTS)
+def test_a_guided_vote_can_be_read(name: str, tmp_path: Path) -> None:
+    """Of a model of random weights, which writes anything."""
+    generator = open_generator(str(tiny_checkpoint(tmp_path / "model", "llama", chat=True)))
+    settings = SamplingSettings(PROMPTS[name].max_tokens, temperature=1.0, grammar=PROMPTS[name].grammar)
+    found = [one for _, one in generator.generate([chat(f"{number}") for number in range(8)], settings)]
+    assert {one.finish for one in found} == {"stop"}
+    assert {read_vote(one.text) for one in found} <= {"correct", "wrong", "not_attempted"}
 
 
 def test_a_judge_sees_question_references_and_answer_behind_a_shared_instruction(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from ecomqa_models import Scripted
 from ecomqa_questions import ROWS, rows, write
 
@@ -150,6 +151,16 @@ def test_one_model_judges_under_three_prompts(cast: dict[str, Scripted], config:
     assert {chat.messages[0].content for chat in cast["yes"].asked} == {prompt.system for prompt in PROMPTS.values()}
     one = replace(config, judges="rules,yes", grading=GradingConfig(prompts="examples"), out=f"{config.out}-one")
     assert run.evaluate(one)["grading"]["judges"] == ["yes"]
+
+
+def test_judges_can_be_guided(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
+    guided = replace(config, judges="rules,yes", grading=GradingConfig(guided=True))
+    panel = prepare.prepare(guided, torch.device("cpu")).panel
+    assert [one.settings.grammar for one in panel] == [prompt.grammar for prompt in PROMPTS.values()]
+    assert {one.settings.thinking for one in panel} == {False}
+    for judge_name in ("vllm:m", "http://host/v1#m"):
+        with pytest.raises(ValueError, match="local checkpoints alone can be guided"):
+            prepare.prepare(replace(guided, judges=f"rules,{judge_name}"), torch.device("cpu"))
 
 
 def test_a_panel_can_be_asked_only_where_it_decides(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
