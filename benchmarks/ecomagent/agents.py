@@ -5,7 +5,8 @@
 - `visible-only` does the same with the query alone.
 - `random` recommends some product.
 
-None of them knows what a clue means, but for the oracle, which does not need to.
+None of them knows what a clue means, but for the oracle, which does not need to. One that finds nothing says so, and
+its episode ends without a product.
 """
 
 from __future__ import annotations
@@ -16,18 +17,21 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.matching import Wishes, score
 from benchmarks.ecomagent.replies import Reply, ToolCall
+from benchmarks.ecomagent.tasks import Task
 from benchmarks.ecomagent.tools.base import MOST_IDS
 from benchmarks.ecomagent.wording import forms
 
 Call = tuple[str, dict[str, Any]]
 Script = Generator[Call, dict[str, Any], None]
-"""An agent's run: it yields calls and is sent their results."""
+"""An agent's run: it yields calls and is sent their results, errors too. It may end without a recommendation."""
 
-VERSION = "1"
+VERSION = "2"
+NOTHING = "Nothing that I found fits."
 LOOKED_AT = 50  # products that an agent opens at most
 SEARCHES = 24
 SHORTLIST = 5
@@ -56,60 +60,69 @@ class ReferenceAgent:
         self.name, self.seed = name, seed
         self.facts: dict[str, Any] = {"agent": name, "version": VERSION, "seed": seed}
         self._script = AGENTS[name]
-        self._running: dict[int, Script] = {}
+        self._running: WeakKeyDictionary[Episode, Script] = WeakKeyDictionary()
 
     def reply(self, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
         return [self._reply(episode) for _, episode in turns]
 
     def _reply(self, episode: Episode) -> Reply:
-        key = id(episode)
         if episode.steps == 0:
             rng = random.Random(f"{self.seed}:{self.name}:{episode.task.id}:{episode.trial}")
-            self._running[key] = self._script(episode, rng)
-            name, arguments = next(self._running[key])
-        else:
-            name, arguments = self._running[key].send(json.loads(episode.history[-1]["content"]))
-        if name == "recommend_product":
-            del self._running[key]
-        call = ToolCall(f"call_{episode.steps + 1}", name, json.dumps(arguments, ensure_ascii=False))
-        return Reply("", (call,))
+            self._running[episode] = self._script(episode.task, rng)
+        call = _next_call(self._running[episode], episode)
+        if call is None:
+            return Reply(NOTHING)
+        name, arguments = call
+        return Reply("", (ToolCall(f"call_{episode.steps + 1}", name, json.dumps(arguments, ensure_ascii=False)),))
 
 
-def oracle(episode: Episode, rng: random.Random) -> Script:
-    task = episode.task
+def _next_call(script: Script, episode: Episode) -> Call | None:
+    """What the script calls next, once it has been told what came of its last call; None where it is over."""
+    newest = episode.history[-1]
+    try:
+        return script.send(json.loads(newest["content"])) if newest["role"] == "tool" else next(script)
+    except StopIteration:
+        return None
+
+
+def oracle(task: Task, rng: random.Random) -> Script:
     yield "get_user_profile", {}
     for slot in task.clarification_script.clarification_slots:
         yield "ask_user", {"question": f"What about the {slot.trigger_keywords[0]}?"}
     target = task.target_product
     found = yield "search_products", {"query": target.title}
-    if target.product_id not in [product["product_id"] for product in found["products"]]:
+    if target.product_id not in _ids(found):
         yield "get_product_details", {"product_id": target.product_id}
     yield "recommend_product", {"product_id": target.product_id, "reasoning": "It is the target."}
 
 
-def thorough(episode: Episode, rng: random.Random) -> Script:
-    wishes = Wishes(query=episode.task.user_query)
+def thorough(task: Task, rng: random.Random) -> Script:
+    wishes = Wishes(query=task.user_query)
     answer = yield "get_user_profile", {}
     wishes.profile = answer["profile"].get("product_requirements", {})
     yield from _ask(wishes)
     yield from _shop(wishes)
 
 
-def visible_only(episode: Episode, rng: random.Random) -> Script:
-    yield from _shop(Wishes(query=episode.task.user_query))
+def visible_only(task: Task, rng: random.Random) -> Script:
+    yield from _shop(Wishes(query=task.user_query))
 
 
-def at_random(episode: Episode, rng: random.Random) -> Script:
+def at_random(task: Task, rng: random.Random) -> Script:
     words = rng.sample(ANY_WORDS, len(ANY_WORDS))
-    for word in (*words, *forms(episode.task.user_query)):
+    for word in (*words, *forms(task.user_query)):
         found = yield "search_products", {"query": word}
-        if found["products"]:
-            product = rng.choice(found["products"])
-            yield "recommend_product", {"product_id": product["product_id"], "reasoning": "Why not?"}
-    yield "recommend_product", {"product_id": "none", "reasoning": "Nothing was found."}
+        if ids := _ids(found):
+            yield "recommend_product", {"product_id": rng.choice(ids), "reasoning": "Why not?"}
+            return
 
 
-AGENTS: dict[str, Callable[[Episode, random.Random], Script]] = {
+def _ids(found: dict[str, Any]) -> list[str]:
+    """The products of a search's result; none where the search was refused."""
+    return [product["product_id"] for product in found.get("products", ())]
+
+
+AGENTS: dict[str, Callable[[Task, random.Random], Script]] = {
     "oracle": oracle,
     "thorough": thorough,
     "visible-only": visible_only,
@@ -154,8 +167,9 @@ def _shop(wishes: Wishes) -> Script:
         for product_id in best:
             result = yield "get_review_content", {"query": quoted, "product_id": product_id}
             scores[product_id] += bool(result.get("reviews"))
-    chosen = max(best, key=lambda product_id: scores[product_id], default="none")
-    yield "recommend_product", {"product_id": chosen, "reasoning": "It meets most of what is known."}
+    if best:
+        chosen = max(best, key=lambda product_id: scores[product_id])
+        yield "recommend_product", {"product_id": chosen, "reasoning": "It meets most of what is known."}
 
 
 def _search(query: str) -> Generator[Call, dict[str, Any], list[str]]:
@@ -163,13 +177,13 @@ def _search(query: str) -> Generator[Call, dict[str, Any], list[str]]:
     groups = list(_word_groups(re.split(r"(?<=[.?!])\s", query)[0]))
     for words in groups[:SEARCHES]:
         found = yield "search_products", {"query": words}
-        if not found["products"] or "message" in found:  # some of the words had to be left out
+        ids = _ids(found)
+        if not ids or "message" in found:  # some of the words had to be left out
             continue
-        ids = [product["product_id"] for product in found["products"]]
-        page = 1
-        while len(ids) < min(LOOKED_AT, found["total_found"]) and page * len(found["products"]) < LOOKED_AT:
+        size, page = len(ids), 1
+        while len(ids) < min(LOOKED_AT, found["total_found"]) and page * size < LOOKED_AT:
             more = yield "search_products", {"query": words, "page": page}
-            ids += [product["product_id"] for product in more["products"]]
+            ids += _ids(more)
             page += 1
         return list(dict.fromkeys(ids))
     return []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from errands import LAMP_LINE
+from tiny_shop import shop
 
 from benchmarks.ecomagent.agents import AGENTS, ReferenceAgent
 from benchmarks.ecomagent.catalogue import Catalogue
@@ -81,6 +82,25 @@ def test_an_agent_does_the_same_for_the_same_seed(catalogue: Catalogue, tasks: l
     assert once == again
     other = records("random", catalogue, tasks, seed=1)
     assert [record["predicted_product_id"] for record in once] != [record["predicted_product_id"] for record in other]
+
+
+@pytest.mark.parametrize("mode", ["strict", "compat"])
+@pytest.mark.parametrize("name", ["thorough", "visible-only", "random"])
+def test_who_finds_nothing_ends_without_a_product_and_the_same_every_time(
+    tmp_path: Path, tasks: list[Task], name: str, mode: Mode
+) -> None:
+    strange = shop(tmp_path, [{"parent_asin": "X", "title": "Zzyzx"}], [])
+    once, again = (records(name, strange, tasks[:2], mode) for _ in range(2))
+    assert once == again
+    for record in once:
+        assert (record["stop_reason"], record["predicted_product_id"]) == ("no_call", None)
+        assert record["reasoning"] == "Nothing that I found fits." and "error" not in record
+
+
+def test_a_search_that_is_refused_costs_the_oracle_nothing(catalogue: Catalogue, tasks: list[Task]) -> None:
+    target = tasks[0].target_product.model_copy(update={"title": "lamp " * 61})  # strict takes 300 characters
+    (record,) = records("oracle", catalogue, [tasks[0].model_copy(update={"target_product": target})])
+    assert (record["stop_reason"], record["predicted_product_id"]) == ("recommended", tasks[0].target_id)
 
 
 def product(**details: str) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def lines(folder: str | None, name: str = "predictions") -> list[dict[str, Any]]
 def test_an_evaluation_from_tasks_to_files(config: EcomAgentConfig, capsys: pytest.CaptureFixture[str]) -> None:
     results = evaluate(config)
     assert results["overall_accuracy"] == 1.0 and results["total_samples"] == 5
-    assert results["subject"] == {"name": "oracle", "agent": "oracle", "version": "1", "seed": 0}
+    assert results["subject"] == {"name": "oracle", "agent": "oracle", "version": "2", "seed": 0}
     assert results["data"]["tasks"] == "tasks.jsonl"
     assert results["cost"]["seconds"]["total"] >= 0
     predictions = lines(config.out)
@@ -116,6 +116,18 @@ def test_what_was_spoilt_beside_the_predictions_costs_no_episode(
     assert again["overall_accuracy"] == first["overall_accuracy"] and "seconds" not in again["cost"]
     assert [line["seconds"] for line in lines(config.out, "turns")] == [None] * 5
     assert json.loads(results.read_text())["total_samples"] == 5
+    (folder / "predictions_evaluation_results.jsonl").unlink()  # graded again, though everything else is finished
+    assert evaluate(config)["overall_accuracy"] == 1.0
+    assert len(lines(config.out, "predictions_evaluation_results")) == 5
+
+
+def test_a_finished_evaluation_plays_what_was_lost_of_it(config: EcomAgentConfig) -> None:
+    evaluate(config)
+    path = Path(str(config.out)) / "predictions.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    again = evaluate(config)
+    assert path.read_bytes() == whole and 0 < again["run"]["episodes"] < 5
 
 
 def test_a_folder_has_one_writer(config: EcomAgentConfig) -> None:
