@@ -18,12 +18,24 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.amazon_reviews.records import product_record
+from benchmarks.amazon_reviews.records import number, product_record, sound
 
 REVIEWS_SHOWN = 20
 COUNTS_REMEMBERED = 65_536
 DRAFT = ".draft"
 """What the name of a catalogue ends with until its build is finished."""
+COLUMNS = {
+    "products": (
+        *("product_id", "title", "store", "main_category", "average_rating", "rating_number", "detail_field_count"),
+        *("implicit_eligible_count", "has_features", "has_description", "has_price", "data", "review_count"),
+    ),
+    "products_fts": ("title",),
+    "reviews": (
+        *("review_id", "product_id", "rating", "title", "text", "helpful_vote", "verified_purchase", "timestamp"),
+    ),
+    "reviews_fts": ("title", "text"),
+}
+"""The tables that a catalogue has, and the columns that playing, grading and construction read."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +74,13 @@ class Product:
 
 @dataclass(frozen=True)
 class Review:
-    """A review as the catalogue keeps it; ``timestamp`` in milliseconds since 1970."""
+    """A review as the catalogue keeps it; ``timestamp`` in milliseconds since 1970.
+
+    Where a published file has nothing, ``rating`` is None, texts are empty, and counts 0.
+    """
 
     product_id: str
-    rating: float
+    rating: float | None
     title: str
     text: str
     helpful_vote: int
@@ -77,7 +92,7 @@ class Catalogue:
     """Read access to a catalogue file, from any number of threads and from read-only media.
 
     Search methods take FTS5 expressions; `benchmarks.ecomagent.tools.matching` makes them of what a model typed.
-    Raises FileNotFoundError where there is no file, ValueError where it is no finished catalogue.
+    Raises FileNotFoundError where there is no file, ValueError where it is no finished catalogue with all `COLUMNS`.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -88,7 +103,7 @@ class Catalogue:
             )
         self._threads = threading.local()
         self._counted = lru_cache(maxsize=COUNTS_REMEMBERED)(self._count)
-        self._refuse_unfinished()
+        self._refuse_what_is_none()
 
     def product(self, product_id: str) -> Product | None:
         record = self.record(product_id)
@@ -130,7 +145,7 @@ class Catalogue:
         """
         score = "bm25(products_fts)" if ranked else "0"
         return self._rows(
-            f"SELECT product_id, title FROM products JOIN (SELECT rowid AS hit, {score} AS score"
+            f"SELECT product_id, ifnull(title, '') FROM products JOIN (SELECT rowid AS hit, {score} AS score"
             " FROM products_fts WHERE products_fts MATCH ? ORDER BY score, hit LIMIT ? OFFSET ?)"
             " ON products.rowid = hit ORDER BY score, hit",
             expression,
@@ -166,7 +181,7 @@ class Catalogue:
     def store(self, name: str, limit: int, offset: int = 0) -> list[tuple[str, str]]:
         """(id, title) of the products of the store with exactly this name, in the order of the catalogue."""
         return self._rows(
-            "SELECT product_id, title FROM products WHERE store = ? ORDER BY rowid LIMIT ? OFFSET ?",
+            "SELECT product_id, ifnull(title, '') FROM products WHERE store = ? ORDER BY rowid LIMIT ? OFFSET ?",
             name,
             limit,
             offset,
@@ -180,10 +195,8 @@ class Catalogue:
 
         A file of another origin has none; there it is made of the file's size and its first and last MiB.
         """
-        if "build" in self._tables():
-            row = self._row("SELECT value FROM build WHERE key = 'digest'")
-            if row is not None:
-                return str(json.loads(row[0]))
+        if (digest_built := self._built_digest()) is not None:
+            return digest_built
         size, mebibyte = self.path.stat().st_size, 1 << 20
         digest = hashlib.sha256(str(size).encode())
         with self.path.open("rb") as file:
@@ -192,17 +205,34 @@ class Catalogue:
             digest.update(file.read(mebibyte))
         return digest.hexdigest()
 
-    def _tables(self) -> set[str]:
-        return {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    def _built_digest(self) -> str | None:
+        """The digest that the build wrote down; None where the file is of another origin."""
+        if not {"key", "value"} <= self._columns("build"):
+            return None
+        row = self._row("SELECT value FROM build WHERE key = 'digest'")
+        try:
+            return None if row is None else str(json.loads(row[0]))
+        except (TypeError, ValueError) as error:
+            raise self._damaged(f"the digest in its table build: {error}") from None
 
-    def _refuse_unfinished(self) -> None:
+    def _columns(self, table: str) -> set[str]:
+        """The names of a table's columns; none where there is no such table."""
+        return {name for (name,) in self._rows("SELECT name FROM pragma_table_info(?)", table)}
+
+    def _refuse_what_is_none(self) -> None:
         wal = self.path.with_name(self.path.name + "-wal")
         if wal.is_file() and wal.stat().st_size:
             raise ValueError(f"{self.path}: changes wait in {wal.name} beside it; let its writer finish and close it")
         if self.path.suffix == DRAFT:
             raise ValueError(f"{self.path}: a catalogue that is not finished; give its build's command again")
-        if missing := {"products", "products_fts", "reviews", "reviews_fts"} - self._tables():
-            raise self._damaged(f"no table {', '.join(sorted(missing))}")
+        found = {table: self._columns(table) for table in COLUMNS}
+        if missing := [table for table in COLUMNS if not found[table]]:
+            raise self._damaged(f"no table {', '.join(missing)}")
+        if lacking := [
+            f"{table}.{name}" for table, names in COLUMNS.items() for name in names if name not in found[table]
+        ]:
+            raise self._damaged(f"no column {', '.join(lacking)}")
+        self._built_digest()
 
     def _row(self, query: str, *values: Any) -> tuple[Any, ...] | None:
         rows = self._rows(query, *values)
@@ -231,4 +261,12 @@ class Catalogue:
 
 def _review(row: tuple[Any, ...]) -> Review:
     product_id, rating, title, text, helpful_vote, verified_purchase, timestamp = row
-    return Review(product_id, rating, title, text, helpful_vote, bool(verified_purchase), timestamp)
+    return Review(
+        product_id=product_id,
+        rating=number(rating),
+        title=sound(str(title or "")),
+        text=sound(str(text or "")),
+        helpful_vote=int(number(helpful_vote) or 0),
+        verified_purchase=bool(verified_purchase),
+        timestamp=int(number(timestamp) or 0),
+    )

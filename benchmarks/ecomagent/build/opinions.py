@@ -39,7 +39,7 @@ def opinions(reviews: Sequence[Review], how_common: HowCommon, rng: random.Rando
     """Two opinions of different reviews; fewer where the reviews do not have them."""
     if len(reviews) < FEWEST_REVIEWS:
         return []
-    good = [review for review in reviews if review.rating >= GOOD]
+    good = [review for review in reviews if review.rating is not None and review.rating >= GOOD]
     telling = [review for review in good if len(review.text) >= LONG] or good
     pool = sorted(telling, key=lambda review: -review.helpful_vote)[:POOL]
     rng.shuffle(pool)

@@ -30,7 +30,8 @@ def eligible(catalogue: Catalogue, intent: Intent) -> dict[str, list[str]]:
     if intent.reviews:
         conditions.append("review_count >= ?")
         values.append(intent.reviews)
-    query = f"SELECT main_category, product_id FROM products WHERE {' AND '.join(conditions)} ORDER BY rowid"
+    query = "SELECT ifnull(main_category, ''), product_id FROM products"
+    query += f" WHERE {' AND '.join(conditions)} ORDER BY rowid"
     found: dict[str, list[str]] = {}
     with closing(_open(catalogue)) as connection:
         for category, product_id in connection.execute(query, values):
@@ -51,7 +52,8 @@ def candidates(catalogue: Catalogue, intent: Intent, seed: int) -> Iterator[str]
 
 def pool(catalogue: Catalogue, category: str, count: int, seed: int) -> list[str]:
     """Up to ``count`` products of a category, drawn by the seed: what a shopper might buy instead."""
-    query = "SELECT product_id FROM products WHERE main_category = ? ORDER BY rowid"
+    query = "SELECT product_id FROM products WHERE main_category = ?"
+    query += f"{'' if category else ' OR main_category IS NULL'} ORDER BY rowid"
     with closing(_open(catalogue)) as connection:
         ids = [product_id for (product_id,) in connection.execute(query, (category,))]
     return ids if len(ids) <= count else random.Random(f"{seed}:{category}").sample(ids, count)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tiny_shop import PRODUCTS, shop
 
-from benchmarks.ecomagent.catalogue import Catalogue
+from benchmarks.ecomagent.build.intents import INTENTS
+from benchmarks.ecomagent.build.opinions import FEWEST_REVIEWS, opinions
+from benchmarks.ecomagent.build.sampling import eligible, pool
+from benchmarks.ecomagent.catalogue import Catalogue, Review
+from benchmarks.ecomagent.grading.lexical import review_opinion
 
 
 @pytest.fixture(scope="module")
@@ -178,3 +185,52 @@ def test_damage_is_told_where_it_is_met(tmp_path: Path, catalogue: Catalogue) ->
     connection.close()
     with pytest.raises(ValueError, match=r"damaged one \(product LAMP1: Expecting property name"):
         Catalogue(copy).product("LAMP1")
+
+
+def changed(path: Path, catalogue: Catalogue, *statements: str) -> Path:
+    """A copy of the catalogue in which something was changed."""
+    shutil.copy(catalogue.path, path)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("ALTER TABLE reviews RENAME helpful_vote TO votes", r"no column reviews\.helpful_vote\)"),
+        ("ALTER TABLE products RENAME title TO name", r"no column products\.title\)"),
+        ("UPDATE build SET value = 'no JSON' WHERE key = 'digest'", "the digest in its table build: Expecting value"),
+        ("DROP TABLE reviews", r"no table reviews\)"),
+    ],
+)
+def test_a_catalogue_of_another_form_is_refused_when_it_is_opened(
+    tmp_path: Path, catalogue: Catalogue, change: str, said: str
+) -> None:
+    path = changed(tmp_path / "odd.db", catalogue, change)
+    with pytest.raises(ValueError, match=rf"odd\.db: no catalogue, or a damaged one \({said}"):
+        Catalogue(path)
+
+
+def test_where_columns_are_empty_something_can_still_be_read(tmp_path: Path, catalogue: Catalogue) -> None:
+    nothing = (
+        "rating = NULL, title = NULL, text = NULL, helpful_vote = NULL, verified_purchase = NULL, timestamp = NULL"
+    )
+    odd = "rating = '4', text = 7"
+    path = changed(
+        tmp_path / "bare.db",
+        catalogue,
+        f"UPDATE reviews SET {nothing}",
+        f"UPDATE reviews SET {odd} WHERE product_id = 'LAMP2'",
+        "UPDATE products SET main_category = NULL, title = NULL WHERE product_id = 'LAMP1'",
+    )
+    bare = Catalogue(path)
+    assert bare.reviews("LAMP1")[0] == Review("LAMP1", None, "", "", 0, False, 0)
+    assert [(review.rating, review.text) for review in bare.reviews("LAMP2")] == [(4.0, "7")]
+    assert bare.store("Kelvora", 1) == [("LAMP1", "")]
+    assert not review_opinion(bare.reviews("LAMP1"), "it folds flat").satisfied
+    assert opinions(bare.reviews("LAMP1") * FEWEST_REVIEWS, lambda statement: 1, random.Random(0)) == []
+    anything = replace(INTENTS["product_search"], details=0, implicit=0, told=False, priced=False)
+    assert eligible(bare, anything)[""] == [product["parent_asin"] for product in PRODUCTS[1:]]
+    assert pool(bare, "", 9, 0) == [product["parent_asin"] for product in PRODUCTS]
