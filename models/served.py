@@ -20,6 +20,20 @@ from models.generation import Chat, Completion, SamplingSettings
 CONCURRENCY = 16  # requests at once
 RETRIES = 10  # tries again after a failure that may pass; the waits double from half a second to eight, a minute in all
 TIMEOUT = 600.0  # seconds for one answer
+REFUSALS = (401, 403, 404)  # of whoever has this key, or asks for this model
+NO_COMPLETION = "what it answers is no chat completion; give the address of an OpenAI-compatible server, /v1 included"
+
+
+class ServerError(ValueError):
+    """What a server did in place of answering, in words that name it. ``status`` is HTTP's; None where there is none.
+
+    Where it is ``for_everyone`` the server cannot be reached, or refuses whoever asks as we do: no other request will
+    fare better.
+    """
+
+    def __init__(self, message: str, status: int | None = None, for_everyone: bool = False) -> None:
+        super().__init__(message)
+        self.status, self.for_everyone = status, for_everyone
 
 
 class ServerGenerator:
@@ -63,7 +77,7 @@ class ServerGenerator:
     ) -> Iterator[tuple[int, Completion]]:
         """(row, completion) in the order in which the server answers.
 
-        Raises ValueError, in words, where it refuses or cannot be reached.
+        Raises ServerError where it refuses or cannot be reached.
         """
         wanted = self.plan(chats, settings) if batches is None else batches
         pool = ThreadPoolExecutor(self.concurrency)
@@ -79,7 +93,7 @@ class ServerGenerator:
         key = hashlib.sha256(json.dumps([self.url, chat.sample, request], sort_keys=True).encode()).hexdigest()
         if self.cache and (found := self.cache.get(key)):
             return found
-        completion = self._ask(request)
+        completion = self._complete(request)
         if self.cache:
             self.cache.put(key, completion)
         return completion
@@ -102,13 +116,29 @@ class ServerGenerator:
             request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": settings.thinking}}
         return request
 
-    def _ask(self, request: dict[str, Any]) -> Completion:
+    def ask(self, request: dict[str, Any]) -> Any:
+        """The server's chat completion for a request as OpenAI's client takes it, with one choice at least.
+
+        Raises ServerError.
+        """
         try:
             answer = self.client.chat.completions.create(**request)
+        except openai.APITimeoutError as error:
+            raise ServerError(f"{self.url}: no answer in time ({error})") from error
         except openai.APIConnectionError as error:
-            raise ValueError(f"{self.url}: no answer ({error}); is the server running?") from error
+            told = error.__cause__ or error
+            raise ServerError(f"{self.url}: no answer ({told}); is the server running?", for_everyone=True) from error
         except openai.APIStatusError as error:
-            raise ValueError(f"{self.url}: {self.model}: {_reason(error)}") from error
+            refused = error.status_code in REFUSALS
+            raise ServerError(f"{self.url}: {self.model}: {_reason(error)}", error.status_code, refused) from error
+        except (openai.OpenAIError, ValueError) as error:
+            raise ServerError(f"{self.url}: {NO_COMPLETION} ({error})") from error
+        if not getattr(answer, "choices", None):
+            raise ServerError(f"{self.url}: {NO_COMPLETION} ({str(answer)[:100]!r})")
+        return answer
+
+    def _complete(self, request: dict[str, Any]) -> Completion:
+        answer = self.ask(request)
         choice, usage = answer.choices[0], answer.usage
         reasoning = getattr(choice.message, "reasoning_content", None) or getattr(choice.message, "reasoning", None)
         text = choice.message.content or ""
@@ -131,7 +161,7 @@ def _reason(error: openai.APIStatusError) -> str:
     told = " ".join(error.message.split())[:300]
     if error.status_code == 404:
         return f"not there ({told}); give a model that the server lists under /models"
-    if error.status_code in (401, 403):
+    if error.status_code in REFUSALS:
         return f"refused ({told}); set OPENAI_API_KEY"
     return f"status {error.status_code} ({told})"
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import openai
-
 from benchmarks.ecomagent.episodes import Episode
+from benchmarks.ecomagent.playing import PlayerGone
 from benchmarks.ecomagent.replies import Reply, ToolCall
 from models.generation import SamplingSettings
-from models.served import ServerGenerator
+from models.served import ServerError, ServerGenerator
 
+BAD_REQUEST = 400
 # What servers say, in these or similar words, of a conversation that is too long for the model.
 TOO_LONG = ("context length", "context window", "context_length", "maximum context", "too long", "too many tokens")
 
@@ -21,8 +21,8 @@ class ServerAgent:
     """Plays episodes with a model behind ``generator``'s server.
 
     Overload and lost connections are tried again by the client, as the generator's settings say. A conversation that
-    the server finds too long is shortened by `Episode.shorten` and sent again. What else the server refuses is raised
-    (openai.OpenAIError), and ends the episode.
+    the server finds too long is shortened by `Episode.shorten` and sent again. What else goes wrong is raised: as
+    PlayerGone where no episode can be played, else as ServerError, which ends the episode.
     """
 
     batched = False
@@ -40,9 +40,11 @@ class ServerAgent:
         started = time.perf_counter()
         while True:
             try:
-                answer = self.generator.client.chat.completions.create(**self._request(episode))
-            except openai.BadRequestError as error:
-                if not any(words in str(error).lower() for words in TOO_LONG):
+                answer = self.generator.ask(self._request(episode))
+            except ServerError as error:
+                if error.for_everyone:
+                    raise PlayerGone(str(error)) from error
+                if error.status != BAD_REQUEST or not any(words in str(error).lower() for words in TOO_LONG):
                     raise
                 if not episode.shorten():
                     return Reply(overflow=True)

@@ -69,7 +69,7 @@ class Shopping:
                     self.say.print(f"going on: {len(done)} of {len(errands)} episodes are there")
                 player = player or self.player.open()
                 self.subject = {"name": player.name, **player.facts}
-                self._play(player, lanes, trial)
+                self._play(player, lanes, trial, proven=bool(done or self.played))
             state.wait_for_everyone()
             if state.is_main_process:
                 for kept in self._files(trial):
@@ -109,7 +109,7 @@ class Shopping:
         this_process().wait_for_everyone()
         return predictions.recovered()
 
-    def _play(self, player: Player, lanes: list[list[Errand]], trial: int) -> None:
+    def _play(self, player: Player, lanes: list[list[Errand]], trial: int, proven: bool) -> None:
         predictions, turns = self._files(trial)
         process = this_process().process_index
         started = time.perf_counter()
@@ -124,7 +124,7 @@ class Shopping:
                 self.played += 1
                 update(self.played - before)
 
-            play(player, lanes, self._start, ended)
+            play(player, lanes, self._start, ended, proven)
         self.seconds += time.perf_counter() - started
 
     def _start(self, errand: Errand) -> Episode:

@@ -14,7 +14,7 @@ from tiny_shop import shop
 
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.episodes import Episode
-from benchmarks.ecomagent.playing import Errand, deal, play
+from benchmarks.ecomagent.playing import Errand, PlayerGone, deal, play
 from benchmarks.ecomagent.prompts import ONE_CALL, REMINDER, RESULT_LEFT_OUT, system_prompt
 from benchmarks.ecomagent.replay import replay
 from benchmarks.ecomagent.replies import Reply, ToolCall
@@ -266,6 +266,34 @@ def test_episodes_apart_play_at_the_same_time_and_one_that_fails_harms_no_other(
     }
     record = over["t1"].record("x")
     assert (record["error"], record["finished"]) == ("ConnectionError: no server", False)
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_a_run_in_which_every_episode_breaks_down_ends_and_keeps_none_of_them(
+    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, batched: bool
+) -> None:
+    def broken(self: Toolbox, name: str, arguments: Any) -> Any:
+        if self.task.id in bad:  # type: ignore[attr-defined]
+            raise OSError("disk gone")
+        return whole(self, name, arguments)
+
+    def played(count: int, lanes: int, proven: bool = False) -> list[str]:
+        over.clear()
+        player = Scripted(batched, lambda episode: calling(BUY))
+        play(player, deal(errands(count), lanes), start(catalogue), lambda one: over.append(one.task.id), proven)
+        return sorted(over)
+
+    whole, over = Toolbox.call, list[str]()
+    monkeypatch.setattr(Toolbox, "call", broken)
+    bad = {f"t{number}" for number in range(9)}
+    for count, lanes, told in ((9, 1, 3), (9, 4, 4), (3, 8, 3)):
+        with pytest.raises(PlayerGone, match=rf"the first {told} episodes all broke down, t\d with OSError: disk gone"):
+            played(count, lanes)
+        assert over == []
+    assert played(4, 1, proven=True) == ["t0", "t1", "t2", "t3"]  # earlier episodes have ended otherwise
+    assert played(2, 1) == ["t0", "t1"]  # too few to tell
+    bad.remove("t2")
+    assert played(4, 1) == ["t0", "t1", "t2", "t3"]
 
 
 def test_a_tool_that_breaks_down_ends_its_episode_only(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:

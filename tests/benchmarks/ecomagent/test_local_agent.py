@@ -6,11 +6,11 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 import torch
 from errands import LAMP_LINE, as_meta
@@ -22,7 +22,7 @@ from benchmarks.ecomagent import turn_cost
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.local_agent import LocalAgent, LocalSettings
-from benchmarks.ecomagent.playing import Errand, deal, play
+from benchmarks.ecomagent.playing import Errand, PlayerGone, deal, play
 from benchmarks.ecomagent.prompts import RESULT_LEFT_OUT
 from benchmarks.ecomagent.replies import Reply, ToolCall
 from benchmarks.ecomagent.server_agent import ServerAgent
@@ -100,10 +100,14 @@ def played(player: Any, catalogue: Catalogue, lanes: Sequence[Sequence[Errand]])
     play(
         player,
         lanes,
-        lambda errand: Episode(errand.task, Toolbox(catalogue, errand.task), errand.trial),
+        partial(begun, catalogue),
         lambda episode: records.update({episode.task.id: episode.record("x")}),
     )
     return records
+
+
+def begun(catalogue: Catalogue, errand: Errand) -> Episode:
+    return Episode(errand.task, Toolbox(catalogue, errand.task), errand.trial)
 
 
 def test_every_turn_is_what_a_plain_pass_over_the_whole_conversation_gives(
@@ -243,14 +247,14 @@ def test_calls_in_tags_of_their_own_cannot_be_guided(generator: LocalGenerator, 
 class Server(BaseHTTPRequestHandler):
     """Answers chat completions with what the test put there, and keeps what it was asked."""
 
-    answers: list[tuple[int, dict[str, Any]]]
+    answers: list[tuple[int, dict[str, Any] | bytes]]
     asked: list[dict[str, Any]]
 
     def do_POST(self) -> None:
         length = int(self.headers["Content-Length"])
         self.asked.append(json.loads(self.rfile.read(length)))
         status, body = self.answers.pop(0)
-        payload = json.dumps(body).encode()
+        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
@@ -319,4 +323,28 @@ def test_a_server_s_refusal_ends_its_episode(server: tuple[type[Server], ServerA
     assert record["stop_reason"] == "error" and "tool_choice is not supported" in record["error"]
     kind.answers += [TOO_LONG]
     assert played(player, catalogue, [[Errand(TASK)]])[TASK.id]["stop_reason"] == "context"
-    assert isinstance(player.generator.client, openai.OpenAI)
+    for body in (b"<html>", {"choices": []}):
+        kind.answers += [(200, body)]
+        record = played(player, catalogue, [[Errand(TASK)]])[TASK.id]
+        assert f"{player.generator.url}: what it answers is no chat completion; give the address" in record["error"]
+    kind.answers += [(500, {})] * 3
+    with pytest.raises(PlayerGone, match=r"the first 3 episodes all broke down, t0 with ServerError: http.*status 500"):
+        played(player, catalogue, [errands(3)])
+
+
+@pytest.mark.parametrize(("status", "said"), [(401, "refused .*set OPENAI_API_KEY"), (404, "not there")])
+def test_a_server_that_refuses_everybody_ends_the_evaluation(
+    server: tuple[type[Server], ServerAgent], catalogue: Catalogue, status: int, said: str
+) -> None:
+    kind, player = server
+    kind.answers += [answer(*CALLS[-1]), (status, {"error": {"message": "no"}})]
+    kept: list[str] = []
+    with pytest.raises(PlayerGone, match=said):
+        play(player, [errands(9)], partial(begun, catalogue), lambda episode: kept.append(episode.task.id))
+    assert kept == ["t0"] and len(kind.asked) == 2
+
+
+def test_a_server_that_is_away_ends_the_evaluation(catalogue: Catalogue) -> None:
+    generator = ServerGenerator("http://127.0.0.1:9/v1", "small", retries=0)
+    with pytest.raises(PlayerGone, match=r"127.0.0.1:9/v1: no answer .*refused.*; is the server running"):
+        played(ServerAgent(generator, GREEDY), catalogue, [[Errand(TASK)]])

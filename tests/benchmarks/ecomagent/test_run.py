@@ -21,6 +21,7 @@ from benchmarks.ecomagent.config import EcomAgentConfig
 from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.evaluations import published
 from benchmarks.ecomagent.players import FoundPlayer
+from benchmarks.ecomagent.playing import PlayerGone
 from benchmarks.ecomagent.replay import main as replaying
 from benchmarks.ecomagent.replay import replay
 from benchmarks.ecomagent.replies import Reply, ToolCall
@@ -240,9 +241,12 @@ class Fickle:
 
     name, facts, batched = "fickle", {"agent": "fickle"}, False
     broken: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
 
     def reply(self, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
         ((_, episode),) = turns
+        if episode.task.id in self.gone:
+            raise PlayerGone("the server went")
         if episode.task.id in self.broken:
             raise ConnectionError("no server")
         right = (int(episode.task.id[1:]) + episode.trial) % 2
@@ -278,6 +282,14 @@ def test_crashed_episodes_count_as_wrong_until_they_are_retried(config: EcomAgen
     again = evaluate(replace(config, retry_errors=True))
     assert (again["overall_accuracy"], again["runtime_error_count"], again["run"]["episodes"]) == (2 / 5, 1, 2)
     assert [record["id"] for record in lines(config.out)] == ["t0", "t1", "t2", "t3", "t4"]
+
+
+def test_what_had_ended_when_the_server_went_is_kept(config: EcomAgentConfig, fickle: Fickle) -> None:
+    fickle.gone = frozenset({"t3"})
+    with pytest.raises(ValueError, match="the server went"):
+        evaluate(replace(config, lanes=1))
+    fickle.gone = frozenset()
+    assert evaluate(replace(config, lanes=1))["run"]["episodes"] == 2
 
 
 def test_a_folder_holds_one_evaluation(config: EcomAgentConfig) -> None:
