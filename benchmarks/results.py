@@ -2,8 +2,10 @@
 
 ``evaluation.json`` says which evaluation this is: a folder holds one and no other. While it runs, each process appends
 its answers, a batch at a time, to a file of its own under ``<name>.parts/``. At the end they become ``<name>.jsonl``,
-one line a record in the order of the data. A killed evaluation keeps every whole batch; a batch that was cut is judged
-again, so that the file ends the same, however often it was killed and however many processes there were.
+one line a record in the order of the data, and ``results.json`` tells their digests: a finished evaluation of which a
+file was lost or spoilt is gone on with like one that was killed. A killed evaluation keeps every whole batch; a batch
+that was cut is judged again, so that the file ends the same, however often it was killed and however many processes
+there were.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from models.manifest import sha256
 
 IDENTITY, RESULTS, REPORT = "evaluation.json", "results.json", "report.html"
 SETS = ("predictions", "validation")
@@ -37,6 +41,8 @@ class EvaluationFolder:
 
         What is no evaluation at all is refused even where one may be overwritten.
         """
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"{self.path} is a file; give the folder to write as --out")
         path = self.path / IDENTITY
         if path.is_file():
             if overwrite:
@@ -70,16 +76,18 @@ class EvaluationFolder:
                 path.unlink()
 
     def write_results(self, results: Mapping[str, Any]) -> None:
-        write_text(self.path / RESULTS, to_json(results))
+        """Write the results, with the sha256 of every set of answers that they are made of."""
+        paths = sorted(path for name in self.sets for path in self.path.glob(f"{name}.jsonl"))
+        write_text(self.path / RESULTS, to_json({**results, "files": {path.name: sha256(path) for path in paths}}))
 
     def results(self) -> dict[str, Any] | None:
-        """The results, if the evaluation has ended; a file that was spoilt since is none."""
-        path = self.path / RESULTS
+        """The results, if the evaluation has ended and its files are still what they were then."""
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            found = json.loads((self.path / RESULTS).read_text(encoding="utf-8"))
+            whole = all(sha256(self.path / name) == digest for name, digest in found.pop("files").items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
-        return found if isinstance(found, dict) else None
+        return found if whole else None
 
 
 def differences(found: Any, wanted: Any, name: str = "") -> Iterator[str]:

@@ -22,6 +22,7 @@ from judging.plans import JudgedPlan, Plan, judge_plans
 from judging.tables import check_kind
 from judging.windows import Window, input_rows, read, records_of, shown, windows
 from models.folder import sole_writer
+from models.manifest import sha256
 from models.runtime import this_process, use_threads
 from recipes.faults import unknown_fields
 from recipes.raw import Row
@@ -48,7 +49,7 @@ def judge_rows(config: BulkConfig) -> dict[str, Any]:
     identity = {
         "judges": [one.facts for one in found],
         "settings": settings_facts(found, config),
-        "data": {"name": Path(config.data).name, "bytes": _size(config.data)},
+        "data": {"name": Path(config.data).name, "sha256": _digest(config.data) if state.is_main_process else None},
         "window": size,
     }
     parts = Parts(Path(config.out), identity) if config.out != "-" else None
@@ -96,8 +97,13 @@ def _check(config: BulkConfig, plans: bool, size: int, processes: int) -> None:
         raise ValueError(f"{config.out}: answers about plans do not fit a table's cells; give .jsonl or .parquet")
 
 
-def _size(reference: str) -> int | None:
-    return os.path.getsize(reference) if os.path.isfile(reference) else None
+def _digest(reference: str) -> str | None:
+    """What tells an input from what it was before; None where it is no file, or cannot be read (which is told later).
+    """
+    try:
+        return sha256(Path(reference)) if os.path.isfile(reference) else None
+    except OSError:
+        return None
 
 
 def _run(

@@ -53,7 +53,7 @@ class BulkConfig(JudgesConfig):
         out: a .jsonl, .csv or .parquet file; - is JSON lines to standard output. What was stopped goes on there.
         window: rows that are read, sorted and written together: texts that rows of a window share are computed once,
             and a killed run loses a window at most. None is 1,024, or 64 plans.
-        overwrite: forget what is there and start anew.
+        overwrite: forget what is there and start anew; leave it out to go on with a run that was killed.
     """
 
     data: str = "-"

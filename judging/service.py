@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Body, Depends, FastAPI, HTTPException, Response
+from fastapi import Body, Depends, FastAPI, HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from fastapi_offline import FastAPIOffline
 from pydantic import BaseModel, ConfigDict, Field
@@ -99,6 +101,7 @@ class Service:
         app: FastAPI = FastAPIOffline(
             title="ecomjudge", version=versions()["ecomjudge"], description=ABOUT, lifespan=life
         )
+        app.exception_handler(RequestValidationError)(refused)
         known = [Depends(self._known)]
         app.get("/health", response_model=None)(self.health)
         app.get("/metrics", dependencies=known, response_model=None, responses={401: ERRORS[401]})(self.metrics)
@@ -184,6 +187,12 @@ class Service:
             raise HTTPException(503, "too many records wait already; come again", {"Retry-After": "1"}) from None
         except Exception:
             raise HTTPException(500, "judging failed; the service's log says why") from None
+
+
+async def refused(_: Request, error: RequestValidationError) -> Response:
+    """422 with what is wrong and where, and not with what was sent: JSON cannot say all that Python's reader takes."""
+    detail = [{name: one[name] for name in ("type", "loc", "msg")} for one in error.errors()]
+    return Response(json.dumps({"detail": detail}), 422, media_type="application/json")
 
 
 class Health(BaseModel):

@@ -82,13 +82,18 @@ def read(row: Row | Fault, model: Any) -> Read:
     """
     if isinstance(row, Fault):
         detail = ": ".join(part for part in (row.field, row.message) if part)
-        return Read(int(row.line or 0), str(row.line), None, Answer(reason="unreadable", detail=detail))
-    name = _id_of(row.value) or str(row.line)
+        return Read(int(row.line or 0), str(row.line), None, Answer(reason="unreadable", detail=_writable(detail)))
+    name = _writable(_id_of(row.value) or str(row.line))
     record, wrong = understand(model, {**shown(row.value), "id": str(row.line)})
     if record is None or wrong:
         detail = "; ".join(f"{field}: {message}" for field, message in wrong)
-        return Read(row.line, name, None, Answer(reason="invalid", detail=detail))
+        return Read(row.line, name, None, Answer(reason="invalid", detail=_writable(detail)))
     return Read(row.line, name, record, None)
+
+
+def _writable(text: str) -> str:
+    """A text that UTF-8 can hold: half a surrogate pair is written out, as JSON escapes it."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def shown(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch.nn import functional
 from transformers import PreTrainedModel
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from models.decoding import KeyValues, next_logits
 from models.generation import SamplingSettings
@@ -179,9 +178,7 @@ class _Slots(KeyValues):
         for kept, fresh in zip(self.layers[number], (key, value), strict=True):
             kept[slot, :, start:end] = fresh[0]
         keys, values = (kept[slot : slot + 1, :, :end] for kept in self.layers[number])
-        mask = self._mask(window, lambda: _seen(start, end, window, query.device))
-        found: torch.Tensor = sdpa_attention_forward(module, query, keys, values, mask, scaling=scaling)[0]
-        return found
+        return self._attend_behind(module, query, keys, values, scaling, window)
 
     def _write(
         self,
@@ -215,11 +212,3 @@ class _Slots(KeyValues):
 
 def _doubled(kept: torch.Tensor) -> torch.Tensor:
     return torch.cat([kept, torch.zeros_like(kept)], dim=2)
-
-
-def _seen(start: int, end: int, window: int | None, device: torch.device) -> torch.Tensor:
-    """Whether a new token (second to last index) sees a token of its slot, [1, 1, new, all]."""
-    places = torch.arange(end, device=device)
-    back = places[start:, None] - places
-    seen = back >= 0 if window is None else (back >= 0) & (back < window)
-    return seen[None, None]

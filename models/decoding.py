@@ -17,6 +17,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 # The implementation's name for transformers. None of its mask functions bears it, so that it builds no masks.
 IMPLEMENTATION = "ecomjudge_slots"
+# Queries whose products with all keys are made at once: those of more fall out of a CPU's cache.
+PIECE = 64
 LAYER_TYPES = {"full_attention", "sliding_attention"}
 
 Layer = tuple[torch.Tensor, torch.Tensor]
@@ -116,27 +118,31 @@ class KeyValues:
             query, key, value = (tensor[:, :, start:end] for tensor in new)
             for kept, fresh in zip(self.layers[number], (key, value), strict=True):
                 kept[slot, :, : end - start] = fresh[0]
-            before = self.shared(self._behind[slot])
-            if before:
+            if self.shared(self._behind[slot]):
                 above = self.beginnings[self._behind[slot]][number]
                 key, value = (torch.cat([a[None], b], dim=2) for a, b in zip(above, (key, value), strict=True))
-            mask = self._reading_mask(before, end - start, window, key.device)
-            found.append(sdpa_attention_forward(module, query, key, value, mask, scaling=scaling)[0])
+            found.append(self._attend_behind(module, query, key, value, scaling, window))
         return torch.cat(found, dim=1)
 
-    def _reading_mask(self, before: int, tokens: int, window: int | None, device: torch.device) -> torch.Tensor | None:
-        """Whether a token behind ``before`` others (second to last index) sees a token, [1, 1, tokens, all]; None where
-        each simply sees those before it."""
-        if not before and window is None:
-            return None
-
-        def make() -> torch.Tensor:
-            places = torch.arange(before + tokens, device=device)
-            back = places[before:, None] - places
-            seen = back >= 0 if window is None else (back >= 0) & (back < window)
-            return seen[None, None]
-
-        return self._mask((before, tokens, window), make)
+    def _attend_behind(
+        self,
+        module: torch.nn.Module,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        scaling: float,
+        window: int | None,
+    ) -> torch.Tensor:
+        """Attention of the last tokens of one text, [1, query heads, new, size], to those of [1, heads, all, size] that
+        each may see; [1, new, query heads, size]."""
+        if query.device.type == "cpu":
+            return attend_in_pieces(query, key, value, scaling, window)
+        new, every = query.shape[2], key.shape[2]
+        mask = None
+        if new < every or window is not None:  # else each simply sees those before it
+            mask = self._mask((new, every, window), lambda: _seen(new, every, window, query.device))
+        found: torch.Tensor = sdpa_attention_forward(module, query, key, value, mask, scaling=scaling)[0]
+        return found
 
     def _write(self, number: int, new: New, scaling: float, window: int | None) -> torch.Tensor:
         """One token a row: products with its beginning, held once, and with its own slot, under one softmax."""
@@ -180,6 +186,36 @@ class KeyValues:
         if key not in self._masks:
             self._masks[key] = make()
         return self._masks[key]
+
+
+def attend_in_pieces(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, window: int | None
+) -> torch.Tensor:
+    """What `KeyValues._attend_behind` is, in plain products of a few queries with all keys that one of them sees.
+
+    On a CPU faster than torch's kernel in bfloat16, several times so behind a long beginning (docs/experiments.md).
+    """
+    new, heads = query.shape[2], key.shape[1]
+    before = key.shape[2] - new
+    asked = (query[0] * scaling).unflatten(0, (heads, -1))  # query heads that share a key head side by side
+    found = torch.empty_like(asked)
+    for start in range(0, new, PIECE):
+        end = min(start + PIECE, new)
+        seen = slice(0 if window is None else max(0, before + start + 1 - window), before + end)
+        products = asked[:, :, start:end].flatten(1, 2) @ key[0, :, seen].transpose(1, 2)
+        back = torch.arange(before + start, before + end)[:, None] - torch.arange(seen.start, seen.stop)
+        unseen = back < 0 if window is None else (back < 0) | (back >= window)
+        products.unflatten(1, (-1, end - start)).masked_fill_(unseen, float("-inf"))
+        found[:, :, start:end] = (products.softmax(dim=-1) @ value[0, :, seen]).unflatten(1, (-1, end - start))
+    return found.flatten(0, 1).transpose(0, 1)[None]
+
+
+def _seen(new: int, every: int, window: int | None, device: torch.device) -> torch.Tensor:
+    """Whether one of the last ``new`` tokens (second to last index) sees a token, [1, 1, new, every]."""
+    places = torch.arange(every, device=device)
+    back = places[every - new :, None] - places
+    seen = back >= 0 if window is None else (back >= 0) & (back < window)
+    return seen[None, None]
 
 
 def _tokens(beginning: Sequence[Layer]) -> int:

@@ -49,12 +49,14 @@ def written_whole(folder: Path, marker: str) -> Iterator[Path]:
 def sole_writer(folder: Path) -> Iterator[None]:
     """No other process is in such a block for ``folder`` while this one is. However the process ends, its claim does.
 
-    Raises ValueError if another process is in one.
+    Raises ValueError if another process is in one, OSError where nothing can be written.
     """
     folder = folder.resolve()
     folder.parent.mkdir(parents=True, exist_ok=True)
     # One lock an address in a process, so that what is called from a block may open one for the same folder.
-    lock = FileLock(folder.with_name(f".{folder.name}.lock"), is_singleton=True)
+    path = folder.with_name(f".{folder.name}.lock")
+    path.touch()  # a place where nothing can be written is no place where another one writes
+    lock = FileLock(path, is_singleton=True)
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -68,7 +68,7 @@ def _value(name: str, text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return [line.strip() for line in text.splitlines() if line.strip()] if name in LISTS else text
 
 

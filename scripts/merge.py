@@ -37,7 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0: merged; 1: not merged; 2: wrong usage."""
     args = parser().parse_args(arguments)
     from models.merge import merge  # takes seconds to import, which --help need not wait for
+    from models.runtime import plain_output
 
+    if not sys.stderr.isatty():
+        plain_output()
     found = merge(args.adapter, args.out, args.checkpoint, args.dtype, args.onto_full_precision)
     print(f"largest difference of a logit on the probe texts (largest logit {found.size:.3g}):")
     print(f"  {found.merging:.2g} by merging, in float32")

@@ -106,8 +106,14 @@ def _indexed(spec: JudgeSpec, where: str, facts: Mapping[str, Any], results: Res
 
 
 def _rows(facts: Mapping[str, Any], place: Place) -> dict[str, Results]:
-    """Results by the records that they are of."""
-    return {**facts["results"], **{one["data"]["reference"]: one for one in place.results}}
+    """Results by the records that they are of; files of one name are numbered."""
+    given: dict[str, Results] = {}
+    for one in place.results:
+        name, number = one["data"]["reference"], 1
+        while (told := name if number == 1 else f"{name} ({number})") in given:
+            number += 1
+        given[told] = one
+    return {**facts["results"], **given}
 
 
 def _whole(facts: Mapping[str, Any], place: Place) -> bool:

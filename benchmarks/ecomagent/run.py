@@ -171,14 +171,13 @@ def limited(tasks: Sequence[Task], limit: int | None) -> list[Task]:
 def open_folder(material: Material, path: Path) -> EvaluationFolder:
     """The folder of this evaluation; every process refuses together what holds another one."""
     state, config = this_process(), material.config
-    folder = EvaluationFolder(path, material.identity, SETS)
+    folder = EvaluationFolder(path, material.identity, (*SETS, Path(EVALUATED).stem))
     folder.refuse_other(config.overwrite)
     state.wait_for_everyone()
     if state.is_main_process:
         if config.overwrite:
             folder.clear()
-            for name in (EVALUATED, SUMMARY):
-                (folder.path / name).unlink(missing_ok=True)
+            (folder.path / SUMMARY).unlink(missing_ok=True)
         folder.open()
     state.wait_for_everyone()
     return folder

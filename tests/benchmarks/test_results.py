@@ -142,6 +142,40 @@ def test_overwriting_removes_the_evaluation_and_nothing_else(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["notes.jsonl"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("predictions.jsonl", None),
+        ("predictions.jsonl", '{"id": "a"'),
+        ("validation.jsonl", ""),
+        ("results.json", None),
+        ("results.json", "{}"),
+        ("results.json", "[1]"),
+        ("results.json", '{"n": 1, "fil'),
+    ],
+)
+def test_an_evaluation_is_finished_while_its_files_are_what_they_were(
+    tmp_path: Path, name: str, text: str | None
+) -> None:
+    folder = EvaluationFolder(tmp_path, IDENTITY)
+    assert folder.results() is None
+    for kept in ("predictions", "validation"):
+        (tmp_path / f"{kept}.jsonl").write_text('{"id": "a"}\n')
+    folder.write_results({"n": 1})
+    assert folder.results() == {"n": 1}
+    (tmp_path / name).unlink()
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    assert folder.results() is None
+
+
+def test_a_file_is_no_folder_for_an_evaluation(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    for overwrite in (True, False):
+        with pytest.raises(ValueError, match="out is a file; give the folder to write"):
+            EvaluationFolder(tmp_path / "out", IDENTITY).refuse_other(overwrite)
+
+
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_a_folder_of_something_else_is_never_taken(tmp_path: Path, overwrite: bool) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")

@@ -63,6 +63,8 @@ def _no(answers: list[Any]) -> dict[str, int]:
 def test_what_cannot_be_judged_keeps_its_place_and_says_why(config: BulkConfig, tmp_path: Path) -> None:
     rows: list[Any] = [row(0), {"goal": "bake"}, row(2) | {"id": 7, "label": "perhaps", "extra": 1}]
     texts = [*map(json.dumps, rows), "not json", "", '{"goal": "a", "goal": "b"}', "[1]"]
+    half = json.dumps({"id": "\ud800"})  # half a surrogate pair, which no file can hold
+    texts += [half, half.replace("}", ', "\\ud800": 1, "\\ud800": 2}')]
     rows = [row(3) | {"step": "heat the oven " * 100}, {name: value for name, value in row(4).items() if name != "id"}]
     path = tmp_path / "faulty.jsonl"
     path.write_text("\n".join([*texts, *map(json.dumps, rows)]) + "\n")
@@ -75,16 +77,18 @@ def test_what_cannot_be_judged_keeps_its_place_and_says_why(config: BulkConfig, 
         (4, "4", "unreadable"),
         (6, "6", "unreadable"),
         (7, "7", "unreadable"),
-        (8, "r3", "too_long"),
-        (9, "9", None),
+        (8, "\\ud800", "invalid"),
+        (9, "9", "unreadable"),
+        (10, "r3", "too_long"),
+        (11, "11", None),
     ]
     assert found[1]["detail"].startswith("step: missing; give the step's text; product: missing")
     assert found[4]["detail"] == "goal: named twice in one object; keep one of the two"
     assert {line["p_yes"] is None for line in found if line["reason"]} == {True}
     assert {name: summary["said"][name] for name in ("invalid", "too_long", "unreadable")} == {
-        "invalid": 1,
+        "invalid": 2,
         "too_long": 1,
-        "unreadable": 3,
+        "unreadable": 4,
     }
 
 
@@ -235,12 +239,17 @@ def test_what_was_stopped_goes_on_and_ends_the_same(
 def test_rows_that_changed_under_a_stopped_run_are_noticed(
     config: BulkConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stopped_after(monkeypatch, config, 2)
     text = Path(config.data).read_text()
-    Path(config.data).write_text(text.replace('"r9"', '"rX"'))  # as long as before
-    with pytest.raises(ValueError, match="rows 9 to 16 have changed since they were judged; give --overwrite"):
-        judge_rows(config)
-    Path(config.data).write_text(text + json.dumps(row(30)) + "\n")
+    changed = text.replace('"r9"', '"rX"')  # as long as before
+    with monkeypatch.context() as patched:
+        patched.setattr("judging.bulk._digest", lambda reference: None)  # as of what is no file
+        stopped_after(monkeypatch, config, 2)
+        Path(config.data).write_text(changed)
+        with pytest.raises(ValueError, match="rows 9 to 16 have changed since they were judged; give --overwrite"):
+            judge_rows(config)
+    Path(config.data).write_text(text)
+    judge_rows(replace(config, overwrite=True))
+    Path(config.data).write_text(changed)
     with pytest.raises(ValueError, match=r"an earlier run had data .* give another --out, or --overwrite"):
         judge_rows(config)
 

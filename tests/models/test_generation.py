@@ -18,6 +18,7 @@ from tiny import tiny_checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from models.backbone import LoadSettings
+from models.decoding import attend_in_pieces
 from models.generation import Chat, Completion, Message, SamplingSettings, chat
 from models.generators import find_generator, open_generator
 from models.local import LocalGenerator, common_prefix
@@ -129,6 +130,23 @@ def test_a_beginning_that_chats_share_is_read_once(
     assert shared > 30
     assert read[0] == shared
     assert sum(read[1:]) == sum(own)  # the rest, without padding
+
+
+@pytest.mark.parametrize(
+    ("new", "every", "window"), [(1, 1, None), (70, 70, None), (130, 300, None), (65, 200, 50), (200, 200, 9)]
+)
+def test_attention_in_pieces_is_attention(new: int, every: int, window: int | None) -> None:
+    numbers = torch.Generator().manual_seed(new)
+    query, key, value = (
+        torch.randn(1, heads, tokens, 16, generator=numbers) for heads, tokens in ((6, new), (2, every), (2, every))
+    )
+    places = torch.arange(every)
+    back = places[every - new :, None] - places
+    seen = (back >= 0) & (back < (window or every))
+    wide = [tensor.double().repeat_interleave(3, dim=1) for tensor in (key, value)]
+    expected = torch.nn.functional.scaled_dot_product_attention(query.double(), *wide, attn_mask=seen, scale=0.3)
+    found = attend_in_pieces(query, key, value, 0.3, window)
+    assert torch.allclose(found.double(), expected.transpose(1, 2), atol=2e-6)
 
 
 def test_a_grammar_leaves_a_text_what_the_model_finds_likeliest_of_it(tmp_path: Path) -> None:

@@ -53,6 +53,10 @@ def test_a_column_that_is_both_a_text_and_an_object_stays_the_first() -> None:
     assert nested({"product": "Lamp", "product.title": "Other"}) == {"product": "Lamp"}
 
 
+def test_a_cell_that_is_nested_too_deeply_is_text() -> None:
+    assert nested({"script": "[" * 100_000, "product": "{" * 2}) == {"script": ["[" * 100_000], "product": "{{"}
+
+
 def test_faults_name_the_row_and_what_is_no_csv_is_said(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id,goal,script,label\na,bake,heat,1\nb,,heat,0\n")

@@ -110,6 +110,13 @@ def test_every_figure_has_its_interval_and_its_baseline() -> None:
     assert f"revision `{'a' * 40}`" in text and "trained in bfloat16 over nf4" in text
 
 
+def test_results_on_two_files_of_one_name_are_both_told() -> None:
+    one = facts()["results"]["validation"]
+    results = tuple({**one, "n": n, "data": {"reference": "test.jsonl"}} for n in (21, 22))
+    text = card(SPEC, facts(), Place("org/judge", results=results))
+    assert "| test.jsonl: 21, 7 yes |" in text and "| test.jsonl (2): 22, 7 yes |" in text
+
+
 def test_the_command_trains_with_the_same_configuration(tmp_path: Path) -> None:
     data = tmp_path / "it's data.jsonl"
     data.write_text("")

@@ -28,7 +28,7 @@ ROOTS = re.compile(
     "home|Users|root|tmp|var|mnt|media|data|opt|srv|work|workspaces?|scratch|usr|etc|private|Volumes|nfs|gpfs|lustre"
     "|projects?|content|kaggle|dbfs|storage|export|net|proj|local|cluster|shared|fsx|efs"
 )
-PATH = re.compile(r"(?<![\w.~/:<\\@-])/(?P<root>[A-Za-z][\w.-]*)(?:/[\w.@+=-]+)+")
+PATH = re.compile(r"(?<![\w.~/<\\@-])/(?P<root>[A-Za-z][\w.-]*)(?:/[\w.@+=-]+)+")
 # Windows' paths, whose backslashes JSON doubles: else "A:\n" of a chat template would look like one.
 OTHER_PATHS = re.compile(
     r"file:/{2,3}\S+|(?<![\w.~/\\@-])~/[\w.-]+(?:/[\w.-]+)*"

@@ -24,6 +24,7 @@ def found(text: str, name: str = "README.md", private: Private = HERE) -> list[s
     "text",
     [
         "trained on /mnt/corpora/train.jsonl",
+        "cache:/home/jane/x",
         '"train": "/home/jane/train.jsonl"',
         "path=/tmp/x/y",
         "(/proc/self/maps)",  # no usual root, but there is such a folder here
