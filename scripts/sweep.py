@@ -22,7 +22,8 @@ from pathlib import Path
 from rich.console import Console
 
 from models.endings import ends_in_words
-from train.helping import described
+from models.limits import SEEDS, Limits
+from train.helping import described, whole
 
 OUT = Path("runs") / "sweeps"
 
@@ -30,11 +31,10 @@ OUT = Path("runs") / "sweeps"
 def parser() -> argparse.ArgumentParser:
     parser = described(str(__doc__))
     parser.add_argument("file", metavar="FILE", type=Path, help="a W&B sweep file; configs/sweeps/ has some")
-    parser.add_argument(
-        "--trials", type=int, metavar="N", help="stop when N have ended (default: the file's run_cap, or a whole grid)"
-    )
+    told = "stop when N have ended (default: the file's run_cap, or a whole grid)"
+    parser.add_argument("--trials", type=whole(Limits(1)), metavar="N", help=told)
     parser.add_argument("--out", type=Path, metavar="DIR", help=f"what is kept (default: {OUT}/<name of the file>)")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    parser.add_argument("--seed", type=whole(SEEDS), default=0, help="of what is drawn")
     parser.add_argument("--retry_failed", action="store_true", help="give trials that failed earlier another try")
     return parser
 

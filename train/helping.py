@@ -1,9 +1,13 @@
-"""--help of every command: what it does in the lines it was written in, its flags with their defaults, examples."""
+"""What commands have in common: --help in the lines it was written in, with the flags' defaults and examples, and numbers
+that are refused by their flag's name."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from inspect import cleandoc
+
+from models.limits import Limits
 
 EXAMPLES = "examples:\n"
 
@@ -21,6 +25,28 @@ def about_and_examples(doc: str) -> tuple[str, str | None]:
 
 def first_line(doc: str | None) -> str:
     return (doc or "").partition("\n")[0]
+
+
+def whole(limits: Limits) -> Callable[[str], int]:
+    """The type of a flag that takes a whole number."""
+
+    def read(text: str) -> int:
+        refused = argparse.ArgumentTypeError(f"{text!r}; give a whole number, {limits}")
+        try:
+            number = int(text)
+        except ValueError:
+            raise refused from None
+        if not limits.allow(number):
+            raise refused
+        return number
+
+    return read
+
+
+def whole_list(limits: Limits) -> Callable[[str], list[int]]:
+    """The type of a flag that takes whole numbers with commas between them."""
+    one = whole(limits)
+    return lambda text: [one(part) for part in text.split(",")]
 
 
 class AsWritten(argparse.RawDescriptionHelpFormatter):

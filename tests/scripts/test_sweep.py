@@ -34,6 +34,21 @@ def test_a_fault_ends_with_a_sentence_and_1(tmp_path: Path, capsys: pytest.Captu
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none.yaml'}: no such file")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--trials", "0"], "argument --trials: '0'; give a whole number, 1 or more"),
+        (["--trials=-2"], "argument --trials: '-2'"),
+        (["--trials", "many"], "argument --trials: 'many'"),
+        (["--seed=-1"], "argument --seed: '-1'; give a whole number, 0 or more and at most 4294967295"),
+    ],
+)
+def test_odd_numbers_are_refused_by_their_flag(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        sweep.main(["configs/sweeps/grid.yaml", *words])
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_six_trials_of_a_tiny_model(tmp_path: Path) -> None:
     config = {

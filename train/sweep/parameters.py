@@ -46,6 +46,7 @@ DEFAULTS = {"q": 1, "mu": 0.0, "sigma": 1.0, "a": 1.0, "b": 1.0}
 # A normal distribution has no value at quantile 0 or 1.
 QUANTILES = FloatDistribution(1e-9, 1 - 1e-9)
 MOST_GRID_VALUES = 10_000
+LARGEST_LOGARITHM = 700  # e to the power of 710 is no float any more
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def read_parameter(name: str, given: Any) -> Parameter:
     if "parameters" in given:
         raise ValueError(f"{where}: nested parameters; write each as one dotted name, {name}.<key>")
     kind = given.get("distribution") or _implied(where, given)
-    if kind not in SETTINGS:
+    if not isinstance(kind, str) or kind not in SETTINGS:
         near = get_close_matches(str(kind), SETTINGS, n=1, cutoff=0)[0]
         raise ValueError(f"{where}.distribution: {kind!r} is not known; did you mean {near}?")
     settings = _settings(where, kind, given)
@@ -131,11 +132,15 @@ def _settings(where: str, kind: str, given: Settings) -> dict[str, Any]:
         if key in ("value", "values", "probabilities"):
             if key not in given:
                 raise ValueError(f"{where}.{key}: missing")
-        elif isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        elif not _is_number(value):
             hint = "; YAML takes 1e-4 for a text, write 1.0e-4" if isinstance(value, str) else ""
             raise ValueError(f"{where}.{key}: {value!r} is not a number{hint}")
     _check_order(where, kind, settings)
     return settings
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _check_order(where: str, kind: str, settings: Settings) -> None:
@@ -144,6 +149,8 @@ def _check_order(where: str, kind: str, settings: Settings) -> None:
         raise ValueError(f"{where}: min {low} is not below max {high}")
     if "log_uniform_values" in kind and not low > 0:
         raise ValueError(f"{where}.min: {low} has no logarithm; give more than 0")
+    if kind.endswith("log_uniform") and max(-low, high) > LARGEST_LOGARITHM:
+        raise ValueError(f"{where}: {kind} takes logarithms of the ends; {kind}_values takes the ends themselves")
     for key in ("q", "sigma", "a", "b"):
         if not settings.get(key, 1) > 0:
             raise ValueError(f"{where}.{key}: {settings[key]}; give more than 0")
@@ -159,7 +166,8 @@ def _categorical(name: str, where: str, settings: Settings) -> Parameter:
     if "probabilities" not in settings:
         return Parameter(name, CategoricalDistribution(choices), _same, choices)
     shares = settings["probabilities"]
-    if len(shares) != len(choices) or min(shares) < 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
+    listed = isinstance(shares, list) and len(shares) == len(choices) and all(map(_is_number, shares))
+    if not listed or min(shares) < 0 or not math.isclose(sum(shares), 1, abs_tol=1e-6):
         raise ValueError(f"{where}.probabilities: {shares}; give one for each value, together 1")
     edges = np.cumsum(shares)
 

@@ -16,17 +16,17 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 from rich.console import Console
 
 from train.runs import METRICS_FILE
-from train.sweep.outcome import TRIALS, write_best, write_trials
+from train.sweep.outcome import write_best, write_trials
 from train.sweep.pictures import draw_pictures
 from train.sweep.study import (
     ERROR,
-    INTERRUPTED,
     RUN,
     VALUES,
     alone,
     best,
     draw,
     ended,
+    next_up,
     open_study,
     sampler,
     trials,
@@ -88,16 +88,18 @@ def run_sweep(sweep: Sweep, count: int | None, console: Console, retry_failed: b
         with Watcher(console, sweep.file, study, wanted) as watcher:
             while len(ended(study)) < wanted and (waiting(study) or not _exhausted(sweep, study)):
                 _refuse_hopeless(ended(study)[before:])
-                study.sampler = sampler(sweep.file, sweep.seed, len(trials(study)))
-                study.optimize(lambda trial: _objective(sweep, study, trial, watcher), 1, catch=TrialFailed)
+                place = next_up(study)
+                study.sampler = sampler(sweep.file, sweep.seed, place)
+                study.optimize(lambda trial: _objective(sweep, trial, watcher), 1, catch=TrialFailed)
                 write_trials(sweep.file, ended(study), sweep.folder)
-                watcher.ended(ended(study)[-1])
+                watcher.ended(trials(study)[place])
+        made = [write_trials(sweep.file, ended(study), sweep.folder)]  # also where nothing was left to be done
         found = best(study)
         if found is None:
-            raise ValueError(f"no trial of {len(ended(study))} came to its end; {sweep.folder / TRIALS} says why")
-        made = [write_best(sweep.file, found, sweep.run_of(found.user_attrs[RUN]), sweep.folder)]
+            raise ValueError(f"no trial of {len(ended(study))} came to its end; {made[0]} says why")
+        made += [write_best(sweep.file, found, sweep.run_of(found.user_attrs[RUN]), sweep.folder)]
         pictures = draw_pictures(sweep.file, ended(study), sweep.folder)
-        console.print(f"wrote {', '.join(map(str, [sweep.folder / TRIALS, *made, *pictures]))}")
+        console.print(f"wrote {', '.join(map(str, [*made, *pictures]))}")
         if not pictures:
             console.print("no pictures: they need two finished trials of different value")
     return study
@@ -124,17 +126,12 @@ def _refuse_hopeless(new: Sequence[FrozenTrial]) -> None:
         raise ValueError(f"the first {FIRST_FAILURES} trials failed, the last with: {new[-1].user_attrs[ERROR]}")
 
 
-def _objective(sweep: Sweep, study: Study, trial: Trial, watcher: Watcher) -> float:
+def _objective(sweep: Sweep, trial: Trial, watcher: Watcher) -> float:
     """Train with what is drawn; the best value of the metric in the run."""
     values = draw(trial, sweep.file.parameters)
-    run = trial.user_attrs.get(RUN) or f"trial-{len(trials(study)) + 1:03d}"
     trial.set_user_attr(VALUES, values)
-    trial.set_user_attr(RUN, run)
     try:
-        return _train(sweep, trial, run, values, watcher)
-    except Interrupted:
-        trial.set_user_attr(INTERRUPTED, True)
-        raise
+        return _train(sweep, trial, trial.user_attrs[RUN], values, watcher)
     except TrialFailed as error:
         trial.set_user_attr(ERROR, str(error))
         raise

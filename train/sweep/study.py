@@ -1,7 +1,8 @@
 """A sweep's trials in Optuna's hands: what is drawn next, what has ended, and what a killed sweep goes on with.
 
-A trial belongs to a run (a folder of training) by its user attribute ``run``. A trial that was interrupted is asked
-again with the same values and the same run, which then goes on from its last checkpoint.
+A trial belongs to a run (a folder of training) by its user attribute ``run``, with which it is queued before anything
+is drawn: wherever a sweep is killed, no trial is without one. A trial that has not ended is asked again with the same
+run, which then goes on from its last checkpoint, and with the same values if it had them.
 """
 
 from __future__ import annotations
@@ -16,16 +17,15 @@ from filelock import FileLock, Timeout
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import BasePruner, HyperbandPruner, NopPruner
 from optuna.samplers import BaseSampler, GridSampler, RandomSampler, TPESampler
-from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
 from optuna.study import Study
 from optuna.trial import FrozenTrial, Trial, TrialState
 
+from train.sweep.journal import open_journal
 from train.sweep.parameters import Parameter, Scalar
 from train.sweep.sweep_file import Hyperband, SweepFile
 
 STORAGE = "study.journal"
-RUN, VALUES, ERROR, INTERRUPTED = "run", "values", "error", "interrupted"
+RUN, VALUES, ERROR = "run", "values", "error"
 # What may change between two calls: none of it changes what a trial is.
 FREE_KEYS = ("name", "description", "project", "entity", "run_cap")
 
@@ -42,14 +42,13 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def open_study(sweep: SweepFile, folder: Path, seed: int, retry_failed: bool = False) -> Study:
-    """The study in the folder, begun or gone on with: interrupted trials are queued again, and failed ones if asked.
+    """The study in the folder, begun or gone on with: trials without an end are queued again, and failed ones if asked.
 
-    Raises ValueError where it is of another sweep file or seed.
+    Raises ValueError where it is of another sweep file or seed, or its journal is spoilt.
     """
     optuna.logging.set_verbosity(optuna.logging.ERROR)
-    storage = JournalStorage(JournalFileBackend(str(folder / STORAGE)))
     study = optuna.create_study(
-        storage=storage,
+        storage=open_journal(folder / STORAGE),
         study_name="sweep",
         direction="maximize" if sweep.maximize else "minimize",
         sampler=RandomSampler(seed),
@@ -104,36 +103,48 @@ def _drawn(trial: Trial, parameter: Parameter) -> Any:
 
 
 def _ask_again(study: Study, failed: bool) -> None:
-    """Queue every interrupted trial again, and the failed ones if asked. Those of a killed sweep still say running."""
+    """Queue every trial again that has not ended, and the failed ones if asked. Those of a killed sweep still say
+    running."""
     for lost in trials(study):
-        running = lost.state == TrialState.RUNNING
-        if running or lost.user_attrs.get(INTERRUPTED) or (failed and lost.state == TrialState.FAIL):
-            # GridSampler knows its points by these.
-            grid = {key: value for key, value in lost.system_attrs.items() if key in ("grid_id", "search_space")}
-            attributes = {key: lost.user_attrs[key] for key in (RUN, VALUES)}
-            study.add_trial(
-                optuna.create_trial(
-                    state=TrialState.WAITING,
-                    params=lost.params,
-                    distributions=lost.distributions,
-                    user_attrs=attributes,
-                    system_attrs=grid,
-                )
+        if lost.state == TrialState.WAITING or (_has_ended(lost) and not (failed and lost.state == TrialState.FAIL)):
+            continue
+        drawn = VALUES in lost.user_attrs  # whole; a part of it would leave the sampler out of step
+        study.add_trial(
+            optuna.create_trial(
+                state=TrialState.WAITING,
+                params=lost.params if drawn else {},
+                distributions=lost.distributions if drawn else {},
+                user_attrs={key: lost.user_attrs[key] for key in (RUN, VALUES) if key in lost.user_attrs},
+                # GridSampler knows its points by these.
+                system_attrs={k: value for k, value in lost.system_attrs.items() if k in ("grid_id", "search_space")},
             )
+        )
     for lost in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         study.tell(lost.number, state=TrialState.FAIL)
 
 
+def next_up(study: Study) -> int:
+    """The place among `trials`, from 0 on, of the one that is tried next: the first that is queued, or a new one."""
+    if not waiting(study):
+        run = f"trial-{len(trials(study)) + 1:03d}"
+        study.add_trial(optuna.create_trial(state=TrialState.WAITING, user_attrs={RUN: run}))
+    run = waiting(study)[0].user_attrs[RUN]
+    return [one.user_attrs[RUN] for one in trials(study)].index(run)
+
+
 def trials(study: Study) -> list[FrozenTrial]:
     """One trial for each run, in the order in which they were drawn; of a continued one the last."""
-    return list(
-        {one.user_attrs[RUN]: one for one in study.get_trials(deepcopy=False) if RUN in one.user_attrs}.values()
-    )
+    return list({one.user_attrs[RUN]: one for one in study.get_trials(deepcopy=False)}.values())
 
 
 def ended(study: Study) -> list[FrozenTrial]:
     """The trials that came to an end of their own: finished, stopped early, or failed."""
-    return [one for one in trials(study) if one.state.is_finished() and not one.user_attrs.get(INTERRUPTED)]
+    return [one for one in trials(study) if _has_ended(one)]
+
+
+def _has_ended(trial: FrozenTrial) -> bool:
+    """Optuna takes what was interrupted for failed, too; a training that failed has left its reason."""
+    return trial.state.is_finished() and (trial.state != TrialState.FAIL or ERROR in trial.user_attrs)
 
 
 def waiting(study: Study) -> list[FrozenTrial]:

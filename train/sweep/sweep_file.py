@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -82,9 +83,18 @@ def read_sweep(path: Path, known: Collection[str]) -> SweepFile:
         raise FileNotFoundError(f"{path}: no such file; configs/sweeps/ has some")
     try:
         text = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _understood(path, text, known)
-    except (yaml.YAMLError, ValueError) as error:
+        return _understood(path, _as_kept(text), known)
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def _as_kept(text: Any) -> Any:
+    """What YAML holds as a study keeps it, in JSON: numbers that are keys become texts. Raises ValueError for dates and
+    the like."""
+    try:
+        return json.loads(json.dumps(text))
+    except TypeError as error:
+        raise ValueError(f"a date or another value that is neither number nor text ({error}); quote it") from error
 
 
 def _understood(path: Path, text: Any, known: Collection[str]) -> SweepFile:
@@ -117,7 +127,7 @@ def _understood(path: Path, text: Any, known: Collection[str]) -> SweepFile:
         goal == "maximize",
         parameters,
         _hyperband(text.get("early_terminate")),
-        text.get("run_cap"),
+        _most_trials(text.get("run_cap")),
         deepcopy(text),
     )
 
@@ -139,6 +149,17 @@ def _metric(given: Any) -> tuple[str, str]:
     return given["name"], goal
 
 
+def _most_trials(given: Any) -> int | None:
+    if given is not None and not _whole(given, 1):
+        raise ValueError(f"run_cap: {given!r}; give a whole number of trials from 1 on")
+    count: int | None = given
+    return count
+
+
+def _whole(given: Any, least: int) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and given >= least
+
+
 def _hyperband(given: Any) -> Hyperband | None:
     """``early_terminate``: bands at min_iter times powers of eta, or at max_iter divided by s powers of eta."""
     if given is None:
@@ -147,21 +168,21 @@ def _hyperband(given: Any) -> Hyperband | None:
         raise ValueError("early_terminate.type: W&B knows hyperband alone")
     _refuse_unknown("early_terminate.", given, STOPPING)
     eta = given.get("eta", ETA)
-    if not isinstance(eta, int) or eta < 2:
+    if not _whole(eta, 2):
         raise ValueError(f"early_terminate.eta: {eta!r}; give a whole number from 2 on")
     first, last = given.get("min_iter"), given.get("max_iter")
     if (first is None) == (last is None):
         raise ValueError("early_terminate: give min_iter, or max_iter and s, in evaluations")
     if first is None:
         first = _smallest_band(last, given.get("s"), eta)
-    if not isinstance(first, int) or first < 1:
+    if not _whole(first, 1):
         raise ValueError(f"early_terminate.min_iter: {first!r}; give a number of evaluations")
     return Hyperband(first, last, eta)
 
 
 def _smallest_band(last: Any, bands: Any, eta: int) -> int:
     """``last`` divided by eta as many times as there are bands, but not to less than one evaluation."""
-    if not isinstance(last, int) or not isinstance(bands, int) or last < eta or bands < 1:
+    if not _whole(last, eta) or not _whole(bands, 1):
         raise ValueError(f"early_terminate: give max_iter (from {eta} on) and s (from 1 on) as whole numbers")
     return int(max(last / eta**k for k in range(1, bands + 1) if k == bands or last / eta ** (k + 1) < 1))
 

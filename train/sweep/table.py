@@ -78,11 +78,11 @@ class Watcher:
         running = trial.state == TrialState.RUNNING
         curve = self.curve if running else list(trial.intermediate_values.values())
         value = trial.value if trial.state == TrialState.COMPLETE else curve[-1] if curve else None
-        values = trial.user_attrs[VALUES]
+        values = trial.user_attrs.get(VALUES, {})  # what only waits may have none yet
         return [
             trial.user_attrs[RUN],
             STATES.get(trial.state, "waiting") + (f": {trial.user_attrs[ERROR]}" if ERROR in trial.user_attrs else ""),
-            *(_short(values[name]) for name in swept(self.sweep.parameters)),
+            *(_short(values.get(name, "")) for name in swept(self.sweep.parameters)),
             "" if value is None else f"{value:.4f}",
             str(len(curve)),
             f"{trial.duration.total_seconds():.0f}" if trial.duration else "",

@@ -20,8 +20,9 @@ from optuna.trial import TrialState
 from rich.console import Console
 
 import scripts.sweep
+from train.sweep import run
 from train.sweep.run import Sweep, run_sweep
-from train.sweep.study import VALUES, alone, best, ended
+from train.sweep.study import STORAGE, VALUES, alone, best, ended
 from train.sweep.sweep_file import SweepFile
 from train.sweep.trial import Process, in_use
 
@@ -212,6 +213,43 @@ def test_a_killed_sweep_goes_on_with_the_trial_that_it_left(
     assert [line["trial"] for line in found] == ["trial-001", "trial-002"]
     if method == "grid":
         assert sorted(line["values"][LR] for line in found) == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("method", ["grid", "random", "bayes"])
+def test_a_journal_that_ends_anywhere_is_gone_on_with_to_the_same_trials(
+    sweep_file: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    """As a kill, a full disk or a power loss leaves it: after any line, and in the middle of it."""
+    monkeypatch.setattr(run, "_train", lambda *_: 0.5)
+    monkeypatch.setattr(run, "write_best", lambda *_: Path("best.yaml"))
+    file = sweep_file({LR: {"values": [0.1, 0.2, 0.3]}, "lora.rank": {"value": 8}}, method=method)
+    sweep(file, tmp_path / "whole", 3)
+    written = (tmp_path / "whole" / STORAGE).read_bytes().splitlines(keepends=True)
+    for count, line in enumerate(written):
+        rest = (b"", line[: len(line) // 2], line[:-2] + b"\n")[count % 3]
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        (folder / STORAGE).write_bytes(b"".join(written[:count]) + rest)
+        sweep(file, folder, 3)
+        found, whole = ([one["values"][LR] for one in lines(path)] for path in (folder, tmp_path / "whole"))
+        assert [one["trial"] for one in lines(folder)] == ["trial-001", "trial-002", "trial-003"]
+        assert found == whole or (method == "grid" and sorted(found) == [0.1, 0.2, 0.3])
+
+
+def test_a_journal_that_is_spoilt_elsewhere_is_told_with_the_way_out(sweep_file: Make, tmp_path: Path) -> None:
+    file, path = sweep_file({LR: {"value": 0.1}}), tmp_path / "out" / STORAGE
+    sweep(file, tmp_path / "out", 1)
+    first, *others = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([first, others[0][:9], *others[1:]]))
+    with pytest.raises(ValueError, match=r"study\.journal:2: no line of a journal; remove this line and all below it"):
+        sweep(file, tmp_path / "out", 1)
+    path.write_text('{"op_code": 4}\n{"study": 1}\n')
+    with pytest.raises(ValueError, match=r"study\.journal does not tell of a sweep \(.*; give another --out"):
+        sweep(file, tmp_path / "out", 1)
+    path.write_text("".join([first, *others]))
+    (tmp_path / "out" / "trials.jsonl").unlink()
+    sweep(file, tmp_path / "out", 1)
+    assert len(lines(tmp_path / "out")) == 1  # what is said to be written is there
 
 
 def test_two_sweeps_do_not_share_a_folder(sweep_file: Make, tmp_path: Path) -> None:

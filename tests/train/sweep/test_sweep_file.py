@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,15 @@ def test_bands_come_from_the_smallest_or_from_the_whole(sweep_file: Callable[...
         ({"early_terminate": {"type": "hyperband", "min_iter": 0}}, "early_terminate.min_iter: 0"),
         ({"early_terminate": {"type": "hyperband", "max_iter": 9}}, "give max_iter (from 3 on) and s"),
         ({"early_terminate": {"type": "hyperband", "min_iter": 1, "eta": 1.5}}, "early_terminate.eta: 1.5"),
+        ({"early_terminate": {"type": "hyperband", "min_iter": True}}, "early_terminate.min_iter: True"),
+        ({"run_cap": "many"}, "run_cap: 'many'; give a whole number of trials from 1 on"),
+        ({"run_cap": 2.5}, "run_cap: 2.5; give a whole number"),
+        ({"run_cap": 0}, "run_cap: 0; give a whole number"),
+        ({"run_cap": -1}, "run_cap: -1; give a whole number"),
+        ({"run_cap": True}, "run_cap: True; give a whole number"),
+        ({"parameters": {"seed": {"value": datetime.date(2026, 1, 31)}}}, "a date or another value"),
+        ({"parameters": {"seed": {"values": [0], 3: "x", "y": 2}}}, "parameters.seed.3: categorical has no such"),
+        ({"metric": {"name": "eval_auc", datetime.date(2026, 1, 31): 1}}, "a date or another value"),
         ({"parameters": {}}, "parameters: give at least one"),
         ({"parameters": {"optim.lr": {"value": 1}}}, "parameters.optim.lr: unknown key"),
         (
