@@ -1,5 +1,5 @@
-"""What commands have in common: --help in the lines it was written in, with the flags' defaults and examples, and numbers
-that are refused by their flag's name."""
+"""What commands have in common: --help in the lines it was written in, with defaults and examples, and numbers that are
+refused by their flag's name."""
 
 from __future__ import annotations
 
