@@ -26,7 +26,7 @@ from benchmarks.ecomagent.playing import Errand, Player, deal, play
 from benchmarks.ecomagent.tasks import Task
 from benchmarks.ecomagent.tools import Toolbox
 from benchmarks.progress import progress
-from benchmarks.results import Predictions, to_line
+from benchmarks.results import Predictions, naming, to_line
 from models.runtime import this_process
 
 SETS = ("predictions", "predictions-*", "turns", "turns-*")
@@ -133,7 +133,7 @@ class Shopping:
         path.unlink(missing_ok=True)
 
         def write(message: Mapping[str, Any]) -> None:
-            with path.open("a", encoding="utf-8") as file:
+            with naming(path), path.open("a", encoding="utf-8") as file:
                 file.write(to_line(message))
 
         return Episode(errand.task, toolbox, errand.trial, self.config.max_steps, write)

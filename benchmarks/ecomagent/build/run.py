@@ -1,8 +1,9 @@
 """A construction from configuration to files: intent by intent, product by product, every drop told.
 
 The folder gets ``tasks.jsonl`` (the valid tasks), ``failed.jsonl`` (tasks that were written and refused), and
-``build.json`` (counts, drops by stage, settings). Meanwhile ``progress.jsonl`` keeps what became of every product, so
-that a killed construction goes on, and ends with the same bytes.
+``build.json`` (counts, drops by stage, settings, the digests of both files). Meanwhile ``progress.jsonl`` keeps what
+became of every product, so that a killed construction goes on, and ends with the same bytes. A finished one of which a
+file was lost or changed is built anew.
 """
 
 from __future__ import annotations
@@ -27,11 +28,12 @@ from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.samples import SAMPLE, open_catalogue
 from benchmarks.ecomagent.tasks import Task, task_line, write_tasks
 from benchmarks.ecomagent.validator import validate
-from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
+from benchmarks.results import EvaluationFolder, naming, to_json, to_line, write_text
 from models.backbone import LoadSettings
 from models.folder import sole_writer
 from models.generation import Found
 from models.generators import find_generator
+from models.manifest import sha256
 from models.runtime import this_process, versions
 
 TASKS, FAILED, SUMMARY, PROGRESS = "tasks.jsonl", "failed.jsonl", "build.json", "progress.jsonl"
@@ -77,10 +79,11 @@ def _built(
 ) -> dict[str, Any]:
     """What ``build.json`` of the folder says, once the construction is finished."""
     say = Console(stderr=True, highlight=False, soft_wrap=True)
-    if (folder.path / SUMMARY).is_file():
+    if (finished := _finished(folder.path)) is not None:
         say.print(f"{folder.path} is finished; give --overwrite to build again")
-        summary: dict[str, Any] = json.loads((folder.path / SUMMARY).read_text(encoding="utf-8"))
-        return summary
+        return finished
+    if (folder.path / SUMMARY).exists():
+        say.print(f"{folder.path} was finished, but its files are not what they were; they are built anew")
     assembler = Assembler(
         Shop(catalogue, config.seed),
         Settings(config.seed, config.min_features, config.max_features),
@@ -104,6 +107,16 @@ def _built(
     (folder.path / PROGRESS).unlink(missing_ok=True)
     say.print(f"{folder.path}: {len(made.tasks)} tasks, all valid: {TASKS}, {FAILED}, {SUMMARY}")
     return summary
+
+
+def _finished(path: Path) -> dict[str, Any] | None:
+    """What ``build.json`` says, if the construction has ended and its files are still what they were then."""
+    try:
+        summary: dict[str, Any] = json.loads((path / SUMMARY).read_text(encoding="utf-8"))
+        whole = all(sha256(path / name) == summary["files"][name] for name in (TASKS, FAILED))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return summary if whole else None
 
 
 def _found(config: EcomAgentBuildConfig, reference: str | None) -> Found | None:
@@ -182,7 +195,7 @@ class _Construction:
             "dropped": dropped,
             "task": None if task is None else json.loads(task_line(task)),
         }
-        with self.progress.open("a", encoding="utf-8") as file:
+        with naming(self.progress), self.progress.open("a", encoding="utf-8") as file:
             file.write(to_line(line))
         return outcome
 
@@ -201,19 +214,29 @@ class _Construction:
 
 
 def _outcomes(progress: Path) -> Iterator[Task | Dropped]:
-    """What a killed construction wrote down; a last line that was cut is forgotten, and removed."""
+    """What a killed construction wrote down; a line that was cut or spoilt, and what is behind it, is removed."""
     if not progress.is_file():
         return
-    whole = [line for line in progress.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    whole, outcomes = [], []
+    for text in progress.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
+        try:
+            outcomes.append(_outcome_in(text))
+        except (ValueError, KeyError, TypeError):
+            break
+        whole.append(text)
     write_text(progress, "".join(whole))
-    for text in whole:
-        line = json.loads(text)
-        task = None if line["task"] is None else Task.model_validate(line["task"])
-        if line["dropped"] is not None:
-            yield Dropped(line["dropped"]["stage"], line["dropped"]["reason"], task)
-        else:
-            assert task is not None
-            yield task
+    yield from outcomes
+
+
+def _outcome_in(text: str) -> Task | Dropped:
+    """What a line of the progress says. Raises ValueError, KeyError or TypeError where it is none."""
+    if not text.endswith("\n"):
+        raise ValueError("cut")
+    line = json.loads(text)
+    if line["dropped"] is None:
+        return Task.model_validate(line["task"])
+    task = None if line["task"] is None else Task.model_validate(line["task"])
+    return Dropped(line["dropped"]["stage"], line["dropped"]["reason"], task)
 
 
 def _looked_at(made: _Construction) -> str:
@@ -236,5 +259,6 @@ def _summary(folder: EvaluationFolder, made: _Construction) -> dict[str, Any]:
             "by_type": dict(Counter(item.type for item in items)),
             "implicit": sum(len(task.implicit_rubric_ids) for task in made.tasks),
         },
+        "files": {name: sha256(folder.path / name) for name in (TASKS, FAILED)},
         "versions": versions(),
     }

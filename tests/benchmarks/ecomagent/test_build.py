@@ -485,6 +485,45 @@ def test_a_killed_construction_goes_on_to_the_same_bytes(
         build(replace(config, seed=7))
 
 
+def half(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def test_a_finished_construction_of_which_a_file_was_lost_or_cut_is_built_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = EcomAgentBuildConfig(tasks=1, intents=["product_search"], out=str(tmp_path / "out"))
+    build(config)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    for name in ("tasks.jsonl", "failed.jsonl", "build.json"):
+        for harm in (Path.unlink, half):
+            harm(tmp_path / "out" / name)
+            build(config)
+            assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    capsys.readouterr()
+    assert build(config) == json.loads(before["build.json"])
+    assert "is finished" in capsys.readouterr().err
+
+
+def test_a_line_of_the_progress_that_is_spoilt_is_built_again(built: Path, tmp_path: Path) -> None:
+    config = EcomAgentBuildConfig(tasks=1, intents=["product_search"], out=str(tmp_path / "out"))
+    build(config)
+    task = (tmp_path / "out" / "tasks.jsonl").read_bytes()
+    (tmp_path / "out" / "build.json").unlink()
+    (tmp_path / "out" / "progress.jsonl").write_text('{"dropped": null, "task": {"id": 1}}\nnothing\n')
+    build(config)
+    assert (tmp_path / "out" / "tasks.jsonl").read_bytes() == task
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    config = EcomAgentBuildConfig(tasks=1, intents=["product_search"], out=str(tmp_path / "out"))
+    build(config)
+    (tmp_path / "out" / "build.json").unlink()
+    (tmp_path / "out" / "progress.jsonl").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"No space left on device: .*progress\.jsonl"):
+        build(config)
+
+
 def test_an_unknown_intent_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="intents: shoplifting is no intent; there are product_search"):
         build(EcomAgentBuildConfig(intents=["shoplifting"], out=str(tmp_path / "x")))

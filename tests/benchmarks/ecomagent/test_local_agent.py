@@ -323,7 +323,8 @@ def test_a_server_s_refusal_ends_its_episode(server: tuple[type[Server], ServerA
     assert record["stop_reason"] == "error" and "tool_choice is not supported" in record["error"]
     kind.answers += [TOO_LONG]
     assert played(player, catalogue, [[Errand(TASK)]])[TASK.id]["stop_reason"] == "context"
-    for body in (b"<html>", {"choices": []}):
+    bodies: tuple[bytes, dict[str, Any]] = (b"<html>", {"choices": []})
+    for body in bodies:
         kind.answers += [(200, body)]
         record = played(player, catalogue, [[Errand(TASK)]])[TASK.id]
         assert f"{player.generator.url}: what it answers is no chat completion; give the address" in record["error"]
