@@ -36,8 +36,10 @@ from benchmarks.amazon_reviews.records import (
 from benchmarks.ecomagent.catalogue import DRAFT
 from benchmarks.ecomagent.catalogue_draft import Draft
 from benchmarks.ecomagent.fields import HINTABLE
+from models.manifest import sha256
 
 FORMAT = 1
+REVIEWS_PER_PRODUCT, SEED = 20, 42
 BATCH = 5000
 COUNTS = (
     "products",
@@ -48,25 +50,37 @@ COUNTS = (
     "reviews_of_unknown_products",
     "reviews_set_aside",
 )
+NAMED = 3  # files that a refusal names
 Row = tuple[Any, ...]
 log = logging.getLogger(__name__)
 
 
+class NothingUsable(ValueError):
+    """Files of which not one line can be used; says why the first cannot."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """What to build: metadata files, review files (in this order), how many reviews of a product to keep, and which."""
+    """What to build: metadata files, review files (in this order), how many reviews of a product to keep, and which.
+
+    Raises ValueError for a negative number of reviews.
+    """
 
     products: tuple[Path, ...]
     reviews: tuple[Path, ...] = ()
-    reviews_per_product: int = 20
-    seed: int = 42
+    reviews_per_product: int = REVIEWS_PER_PRODUCT
+    seed: int = SEED
+
+    def __post_init__(self) -> None:
+        if self.reviews_per_product < 0:
+            raise ValueError(f"reviews_per_product: {self.reviews_per_product}; give 0 or more")
 
     def inputs(self) -> dict[str, Any]:
-        """What fixes the file, without saying where it lies: names and sizes."""
+        """What fixes the file, without saying where it lies: names and digests. Reads every file once."""
         return {
             "format": FORMAT,
-            "products": [[path.name, path.stat().st_size] for path in self.products],
-            "reviews": [[path.name, path.stat().st_size] for path in self.reviews],
+            "products": [[path.name, sha256(path)] for path in self.products],
+            "reviews": [[path.name, sha256(path)] for path in self.reviews],
             "reviews_per_product": self.reviews_per_product,
             "seed": self.seed,
         }
@@ -78,9 +92,12 @@ def build(plan: Plan, out: Path, overwrite: bool = False) -> dict[str, Any]:
     Counts: ``products``, ``products_repeated`` (an id again: the first one stays), ``products_set_aside``, ``reviews``,
     ``reviews_left_out`` (beyond the limit), ``reviews_of_unknown_products``, ``reviews_set_aside``.
 
-    Raises FileExistsError where there is a catalogue already and ``overwrite`` is False; ValueError where the draft was
-    begun from something else, another build is writing it, or a compressed file breaks off.
+    Raises FileExistsError where there is a catalogue already and ``overwrite`` is False; ValueError where ``out`` is no
+    file, the draft was begun from something else, another build is writing it, a compressed file breaks off, or nothing
+    of the metadata, or of the reviews that are given, can be used.
     """
+    if out.exists() and not out.is_file():
+        raise ValueError(f"{out}: a folder, or no ordinary file; give the file to write as --out")
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out}: there is a catalogue already; give another --out, or --overwrite to replace it")
     draft_path = out.with_name(out.name + DRAFT)
@@ -92,6 +109,9 @@ def build(plan: Plan, out: Path, overwrite: bool = False) -> dict[str, Any]:
                 _run(draft, plan)
                 summary = {name: draft.counts[name] for name in COUNTS} | {"digest": draft.digest}
             draft_path.replace(out)
+    except NothingUsable:  # there is nothing in the draft to go on with
+        draft_path.unlink()
+        raise
     except Timeout:
         raise ValueError(f"{draft_path}: another build is writing it; wait for it, or give another --out") from None
     Path(lock.lock_file).unlink(missing_ok=True)
@@ -99,13 +119,14 @@ def build(plan: Plan, out: Path, overwrite: bool = False) -> dict[str, Any]:
 
 
 def _open(path: Path, plan: Plan, overwrite: bool) -> Draft:
+    inputs = plan.inputs()
     try:
-        return Draft(path, plan.inputs())
+        return Draft(path, inputs)
     except ValueError:
         if not overwrite:
             raise
         path.unlink()
-        return Draft(path, plan.inputs())
+        return Draft(path, inputs)
 
 
 def _run(draft: Draft, plan: Plan) -> None:
@@ -132,6 +153,8 @@ def _products(draft: Draft, plan: Plan) -> None:
             draft.counts["products"] += new
             draft.counts["products_repeated"] += len(rows) - new
             draft.place = batch[-1].place
+    if not draft.counts["products"]:
+        raise _nothing_usable(draft, plan.products, "products")
     with draft.transaction():
         draft.end_stage()
 
@@ -152,8 +175,19 @@ def _reviews(draft: Draft, plan: Plan) -> None:
             draft.counts["reviews_left_out"] += len(of_known) - len(kept)
             draft.counts["reviews_of_unknown_products"] += len(rows) - len(of_known)
             draft.place = batch[-1].place
+    usable = sum(draft.counts[name] for name in ("reviews", "reviews_left_out", "reviews_of_unknown_products"))
+    if not usable and draft.counts["reviews_set_aside"]:
+        raise _nothing_usable(draft, plan.reviews, "reviews")
     with draft.transaction():
         draft.end_stage()
+
+
+def _nothing_usable(draft: Draft, files: Sequence[Path], what: str) -> NothingUsable:
+    named = ", ".join(str(path) for path in files[:NAMED]) + (f" and {len(files) - NAMED} more" * (len(files) > NAMED))
+    aside = draft.counts[f"{what}_set_aside"]
+    first = draft.first_set_aside([path.name for path in files])
+    told = f"{aside} lines cannot be used, the first, {first}" if first else "they hold no line"
+    return NothingUsable(f"{named}: no {what} in there: {told}; give JSON lines in the form of Amazon Reviews 2023")
 
 
 def _product_indexes(draft: Draft, plan: Plan) -> None:

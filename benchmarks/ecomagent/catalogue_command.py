@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.amazon_reviews.files import metadata_files, review_files
-from benchmarks.ecomagent.catalogue_build import Plan, build
+from benchmarks.ecomagent.catalogue_build import REVIEWS_PER_PRODUCT, SEED, Plan, build
 from benchmarks.ecomagent.sample.build import build_sample
 
 DESCRIPTION = """Build the catalogue of a shop: one SQLite file with full-text indexes.
@@ -28,6 +28,11 @@ def build_catalogue(arguments: Sequence[str]) -> None:
     chosen = parser.parse_args(arguments)
     if chosen.sample == bool(chosen.products):
         parser.error("give either --products or --sample")
+    if chosen.files and not chosen.sample:
+        parser.error("--files is where --sample keeps its files; give --sample, or leave --files out")
+    names = ("reviews", "reviews_per_product", "seed")
+    if chosen.sample and (idle := [f"--{name}" for name in names if getattr(chosen, name) is not None]):
+        parser.error(f"--sample has files and settings of its own; leave {', '.join(idle)} out")
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     summary = _build(chosen)
     for name, value in summary.items():
@@ -42,9 +47,9 @@ def _build(chosen: argparse.Namespace) -> dict[str, Any]:
             return build_sample(chosen.out, chosen.files or Path(folder), overwrite=chosen.overwrite)
     plan = Plan(
         metadata_files(chosen.products),
-        review_files(chosen.reviews),
-        chosen.reviews_per_product,
-        chosen.seed,
+        review_files(chosen.reviews or ()),
+        REVIEWS_PER_PRODUCT if chosen.reviews_per_product is None else chosen.reviews_per_product,
+        SEED if chosen.seed is None else chosen.seed,
     )
     return build(plan, chosen.out, chosen.overwrite)
 
@@ -60,17 +65,13 @@ def _parser() -> argparse.ArgumentParser:
         "--products", metavar="PATH", type=Path, nargs="+", default=[], help="meta_*.jsonl(.gz), or folders of them"
     )
     parser.add_argument(
-        "--reviews", metavar="PATH", type=Path, nargs="+", default=[], help="reviews as .jsonl(.gz), or folders of them"
+        "--reviews", metavar="PATH", type=Path, nargs="+", help="reviews as .jsonl(.gz), or folders of them"
     )
     parser.add_argument("--out", metavar="FILE", type=Path, required=True, help="the catalogue to write")
     parser.add_argument(
-        "--reviews_per_product",
-        metavar="N",
-        type=int,
-        default=20,
-        help="how many of each (default: %(default)s)",
+        "--reviews_per_product", metavar="N", type=int, help=f"how many of each (default: {REVIEWS_PER_PRODUCT})"
     )
-    parser.add_argument("--seed", metavar="N", type=int, default=42, help="which are kept (default: %(default)s)")
+    parser.add_argument("--seed", metavar="N", type=int, help=f"which are kept (default: {SEED})")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there")
     parser.add_argument("--sample", action="store_true", help="the shop that comes with this toolkit, instead of files")
     parser.add_argument("--files", metavar="DIR", type=Path, help="with --sample: keep its .jsonl files here")

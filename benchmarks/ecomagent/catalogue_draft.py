@@ -35,16 +35,29 @@ class Draft:
     """A draft file, opened to go on. ``stage``, ``place``, ``counts`` and ``digest`` are as of the last commit.
 
     The digest is a chain: each batch's rows are hashed onto that of the batches before.
-    Raises ValueError where the file was begun from other ``inputs``.
+    Raises ValueError where the file was begun from other ``inputs``, or is no draft; OSError where it cannot be opened.
     """
 
     def __init__(self, path: Path, inputs: Mapping[str, Any]) -> None:
         self.path = path
-        self.connection = sqlite3.connect(path, isolation_level=None)  # transactions begin and end by our word
-        self.connection.execute("PRAGMA synchronous = NORMAL")
-        self.connection.execute("PRAGMA cache_size = -262144")  # 256 MiB: product ids arrive in no order
         self.stage, self.place, self.digest = 0, Place(), hashlib.sha256().hexdigest()
         self.counts: Counter[str] = Counter()
+        try:
+            self.connection = sqlite3.connect(path, isolation_level=None)  # transactions begin and end by our word
+        except sqlite3.OperationalError as error:
+            raise OSError(f"{path}: {error}; see that it may be written") from None
+        try:
+            self._begin_or_go_on(inputs)
+        except (sqlite3.DatabaseError, json.JSONDecodeError, LookupError, TypeError) as error:
+            self.close()
+            raise ValueError(f"{path}: no draft of a catalogue ({error}); give --overwrite to start anew") from None
+        except ValueError:
+            self.close()
+            raise
+
+    def _begin_or_go_on(self, inputs: Mapping[str, Any]) -> None:
+        self.connection.execute("PRAGMA synchronous = NORMAL")
+        self.connection.execute("PRAGMA cache_size = -262144")  # 256 MiB: product ids arrive in no order
         begun = self.connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if not begun:
             with self.transaction():
@@ -54,8 +67,7 @@ class Draft:
             return
         noted = {key: json.loads(value) for key, value in self.connection.execute("SELECT key, value FROM build")}
         if noted["inputs"] != inputs:
-            self.close()
-            raise ValueError(f"{path} was begun from other inputs or settings; give --overwrite to start anew")
+            raise ValueError(f"{self.path} was begun from other inputs or settings; give --overwrite to start anew")
         self.stage, self.place = noted["progress"]["stage"], Place(*noted["progress"]["place"])
         self.digest, self.counts = noted["digest"], Counter(noted["counts"])
 
@@ -95,6 +107,11 @@ class Draft:
             self.connection.execute(
                 "INSERT INTO set_aside VALUES (?, ?, ?, ?)", (source, line.place.line, reason, beginning)
             )
+
+    def first_set_aside(self, sources: Sequence[str]) -> str | None:
+        """Where the first line of these files that was set aside stands, and why; None where none was."""
+        rows = self.connection.execute("SELECT source, line, reason FROM set_aside ORDER BY rowid")
+        return next((f"{source}:{line}: {reason}" for source, line, reason in rows if source in sources), None)
 
     def end_stage(self) -> None:
         self.stage, self.place = self.stage + 1, Place()

@@ -24,6 +24,7 @@ from benchmarks.amazon_reviews.files import metadata_files, review_files
 from benchmarks.ecomagent import catalogue_build
 from benchmarks.ecomagent.catalogue import Catalogue
 from benchmarks.ecomagent.catalogue_build import Plan, build
+from benchmarks.ecomagent.catalogue_command import build_catalogue
 from benchmarks.ecomagent.catalogue_draft import Draft
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -236,8 +237,11 @@ def test_a_draft_of_other_inputs_is_refused_unless_it_may_be_overwritten(
         patch.setattr(Draft, "end_stage", lambda draft: (_ for _ in ()).throw(Killed()))
         with pytest.raises(Killed):
             build(plan, tmp_path / "shop.db")
-    with pytest.raises(ValueError, match="begun from other inputs or settings"):
-        build(replace(plan, seed=1), tmp_path / "shop.db")
+    for other in (replace(plan, seed=1), plan):
+        with pytest.raises(ValueError, match="begun from other inputs or settings"):
+            build(other, tmp_path / "shop.db")
+        text = plan.products[0].read_text()
+        plan.products[0].write_text(text.replace("Kelvora", "Arovlek"))  # as long as before
     assert build(replace(plan, seed=1), tmp_path / "shop.db", overwrite=True)["products"] == 7
 
 
@@ -247,6 +251,71 @@ def test_a_finished_catalogue_is_not_overwritten_unasked(tmp_path: Path) -> None
     with pytest.raises(FileExistsError, match="--overwrite"):
         build(plan, tmp_path / "shop.db")
     assert build(plan, tmp_path / "shop.db", overwrite=True)["products"] == 7
+
+
+def test_a_folder_in_the_place_of_the_catalogue_is_refused_first(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    plan = Plan((tmp_path / "not even looked at",))
+    for overwrite in (False, True):
+        with pytest.raises(ValueError, match="shop: a folder, or no ordinary file; give the file to write as --out"):
+            build(plan, tmp_path / "shop", overwrite)
+    assert [path.name for path in tmp_path.iterdir()] == ["shop"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", r"meta\.jsonl: no products in there: they hold no line"),
+        (b"\x00\xff\n\x01\n", r"no products in there: 2 lines cannot be used, the first, meta\.jsonl:1: no JSON"),
+        (
+            b'{"product_id": "A"}\n',
+            r"meta\.jsonl:1: no parent_asin; give JSON lines in the form of Amazon Reviews 2023",
+        ),
+    ],
+)
+def test_files_without_a_product_are_refused_and_leave_nothing(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "meta.jsonl").write_bytes(content)
+    with pytest.raises(ValueError, match=said):
+        build(Plan((tmp_path / "meta.jsonl",)), tmp_path / "shop.db")
+    assert not list(tmp_path.glob("shop.db*[!k]"))  # but for the lock
+
+
+def test_reviews_of_which_none_can_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no reviews in there: 1 lines .* reviews_shop\.jsonl:1: no rating"):
+        shop(tmp_path, PRODUCTS, [{"parent_asin": "LAMP1"}])
+
+
+def test_what_is_no_draft_is_refused_unless_it_may_be_overwritten(tmp_path: Path) -> None:
+    plan = Plan((write_lines(tmp_path / "meta.jsonl", PRODUCTS),))
+    draft = tmp_path / "shop.db.draft"
+    draft.write_text("nothing of ours" * 100)
+    with pytest.raises(ValueError, match=r"shop\.db\.draft: no draft of a catalogue \(file is not a database\)"):
+        build(plan, tmp_path / "shop.db")
+    assert build(plan, tmp_path / "shop.db", overwrite=True)["products"] == 7
+    (tmp_path / "shop.db").unlink()
+    with closing(sqlite3.connect(draft)) as connection, connection:
+        connection.execute("CREATE TABLE build (key TEXT, value TEXT)")
+        connection.execute("INSERT INTO build VALUES ('inputs', '{')")
+    with pytest.raises(ValueError, match=r"shop\.db\.draft: no draft of a catalogue \(Expecting property name"):
+        build(plan, tmp_path / "shop.db")
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ("--products p --files f", "--files is where --sample keeps its files"),
+        ("--sample --reviews r --seed 3", "leave --reviews, --seed out"),
+    ],
+)
+def test_flags_that_would_do_nothing_are_refused(flags: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_catalogue(["--out", "x", *flags.split()])
+    assert said in capsys.readouterr().err
+
+
+def test_fewer_reviews_than_none_are_refused() -> None:
+    with pytest.raises(ValueError, match="reviews_per_product: -1; give 0 or more"):
+        Plan((), reviews_per_product=-1)
 
 
 def test_where_the_files_lie_leaves_no_trace(tmp_path: Path) -> None:
