@@ -6,7 +6,8 @@ What holds it (`sandbox_worker.py` puts the walls up before the code is read as 
   the clock, chance and exit are left; opening a file, a socket, a process or a thread, signalling or tracing another
   process fail with "not permitted", also for root, and whatever objects the code reaches within its interpreter.
 * **Limits** of the kernel on computing time, memory and output; a deadline by the clock, kept from outside.
-* An **empty environment**, no arguments, three open files: the code, its output, its error, all in memory.
+* An **empty environment**, no arguments, three open files: the code, its output, its error, all in memory. Paths that
+  name where Python and the worker lie are taken out of `sys`; code that reads its process's memory finds them there.
 * **Namespaces** of its own for users, network and shared memory where the system allows them (containers often do
   not): a second wall behind the first. Without them the filter alone stands between the code and the network.
 

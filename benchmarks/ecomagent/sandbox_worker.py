@@ -32,6 +32,10 @@ LOADED = (unicodedata,)
 TAKEN_AWAY = ("open", "input", "breakpoint")
 SOURCE = "<code>"
 FAILED, NOT_CONTAINED = 1, 78
+PLACES = (
+    *("argv", "orig_argv", "path", "path_importer_cache", "executable", "_base_executable", "_stdlib_dir"),
+    *("prefix", "base_prefix", "exec_prefix", "base_exec_prefix"),
+)
 
 # linux/prctl.h, linux/sched.h, linux/seccomp.h, linux/filter.h, linux/audit.h
 PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 22, 38
@@ -64,6 +68,7 @@ NEEDED = {
 
 def main() -> None:
     cpu_seconds, memory_bytes, output_bytes = map(int, sys.argv[1:4])
+    only_tell = sys.argv[4:] == ["--tell"]
     code = sys.stdin.buffer.read().decode("utf-8", "replace")
     libc = ctypes.CDLL(None, use_errno=True)
     try:
@@ -75,9 +80,10 @@ def main() -> None:
     except (OSError, ValueError, KeyError) as error:
         os.write(2, f"this machine cannot contain code: {error}".encode())
         os._exit(NOT_CONTAINED)
-    if sys.argv[4:] == ["--tell"]:
+    if only_tell:
         os.write(1, json.dumps({"system_call_filter": True, "own_namespaces": own_namespaces}).encode())
         os._exit(0)
+    forget_places()
     run(code)
 
 
@@ -115,6 +121,13 @@ def filter_system_calls(libc: ctypes.CDLL) -> None:
     header = ctypes.create_string_buffer(struct.pack("HP", len(program) // 8, ctypes.addressof(steps)))
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0):
         raise OSError(ctypes.get_errno(), "no system call filter: " + os.strerror(ctypes.get_errno()))
+
+
+def forget_places() -> None:
+    """Empty what the interpreter tells of its arguments and of where it lies. Its memory still holds such paths."""
+    for name in PLACES:
+        setattr(sys, name, type(getattr(sys, name))())
+    del globals()["__file__"]
 
 
 def run(code: str) -> NoReturn:

@@ -154,8 +154,15 @@ def test_neither_environment_nor_arguments_tell_anything(
     monkeypatch.setenv("API_KEY", "secret")
     monkeypatch.chdir(tmp_path)
     # LC_CTYPE is what Python itself sets where there is no locale.
-    code = REACH + "print(set(os.environ) - {'LC_CTYPE'}, sys.argv[1:], [m for m in sys.modules if 'benchmarks' in m])"
-    assert box.run(code).output == "set() ['1', '268435456', '20000'] []\n"
+    code = REACH + "print(set(os.environ) - {'LC_CTYPE'}, sys.argv, [m for m in sys.modules if 'benchmarks' in m])"
+    assert box.run(code).output == "set() [] []\n"
+
+
+def test_the_interpreter_says_nothing_of_where_it_lies(box: Sandbox) -> None:
+    # Modules know the files that they were read from; what sys says of the machine and the project is gone.
+    code = REACH + "print([n for n in dir(sys) if n not in ('__doc__', 'modules') and '/' in str(getattr(sys, n))])\n"
+    code += "print(hasattr(sys.modules['__main__'], '__file__'))"
+    assert box.run(code).output == "[]\nFalse\n"
 
 
 def test_our_process_is_out_of_reach(box: Sandbox) -> None:
