@@ -23,6 +23,7 @@ from models.manifest import sha256
 
 IDENTITY, RESULTS, REPORT = "evaluation.json", "results.json", "report.html"
 SETS = ("predictions", "validation")
+AGAIN = "give the evaluation's command again"  # it mends what was cut or spoilt
 
 
 class EvaluationFolder:
@@ -90,6 +91,20 @@ class EvaluationFolder:
         return found if whole else None
 
 
+def read_results(folder: Path) -> dict[str, Any]:
+    """The results of a finished evaluation, for others to read.
+
+    Raises FileNotFoundError where there are none, ValueError where they were cut or spoilt.
+    """
+    path = folder / RESULTS
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder}: no {RESULTS}; give the folder of a finished evaluation")
+    found = as_object(path.read_text(encoding="utf-8", errors="replace"))
+    if found is None:
+        raise ValueError(f"{path} was cut or spoilt; {AGAIN}")
+    return found
+
+
 def differences(found: Any, wanted: Any, name: str = "") -> Iterator[str]:
     """Where two trees of facts differ, a sentence each: what is found there, and what is wanted here."""
     if isinstance(found, dict) and isinstance(wanted, dict):
@@ -148,8 +163,14 @@ class Predictions:
         return [json.loads(line) for line in _answers(self._files()).values()]
 
     def read(self) -> list[dict[str, Any]]:
-        """All answers, in the order of the data."""
-        return [json.loads(line) for line in _lines(self.path)]
+        """All answers, in the order of the data. Raises ValueError naming a line that was cut or spoilt."""
+        answers = []
+        for number, line in enumerate(_lines(self.path), 1):
+            entry = as_object(line)
+            if entry is None:
+                raise ValueError(f"{self.path}:{number}: the line was cut or spoilt; {AGAIN}")
+            answers.append(entry)
+        return answers
 
     @property
     def _done(self) -> Path:
@@ -178,11 +199,17 @@ def _lines(path: Path) -> Iterator[str]:
 
 def _id_of(line: str) -> str | None:
     """The record that a line answers; None for a line that was cut while it was written."""
+    entry = as_object(line) if line.endswith("\n") else None
+    return entry["id"] if entry is not None and isinstance(entry.get("id"), str) else None
+
+
+def as_object(text: str) -> dict[str, Any] | None:
+    """The JSON object that a text holds; None where it holds none, or was cut."""
     try:
-        entry = json.loads(line) if line.endswith("\n") else None
+        entry = json.loads(text)
     except ValueError:
         return None
-    return entry["id"] if isinstance(entry, dict) and isinstance(entry.get("id"), str) else None
+    return entry if isinstance(entry, dict) else None
 
 
 def to_line(entry: Mapping[str, Any]) -> str:

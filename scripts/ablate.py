@@ -21,16 +21,13 @@ from rich.console import Console
 
 from benchmarks.ecomscript.ablation import CONDITIONS, PAGE, AblationConfig, ablate, conditions_of, page_of
 from models.endings import ends_in_words
+from models.limits import SEEDS, Limits
 from recipes.judgments import JUDGMENTS
-from train.helping import described
+from train.helping import described, whole, whole_list
 
 
 def words(text: str) -> list[str]:
     return text.split(",")
-
-
-def numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,11 +35,13 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("judgment", choices=list(JUDGMENTS), help="what is judged")
     told = f"what to compare, of {', '.join(CONDITIONS)} (default: all that the judgment allows)"
     parser.add_argument("--conditions", type=words, help=told)
-    parser.add_argument("--seeds", type=numbers, default="0,1,2,3,4", help="each teaches a judge of every condition")
+    parser.add_argument(
+        "--seeds", type=whole_list(SEEDS), default="0,1,2,3,4", help="each teaches a judge of every condition"
+    )
     parser.add_argument("--test", default="sample:test", help="the records to be examined on")
     parser.add_argument("--out", type=Path, help="the ablation's folder (default: results/ablation/JUDGMENT)")
     parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
-    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples")
+    parser.add_argument("--resamples", type=whole(Limits(1)), default=2000, help="bootstrap resamples")
     return parser
 
 

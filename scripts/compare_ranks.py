@@ -20,6 +20,7 @@ from rich.table import Table
 
 from benchmarks.ecomqa.rank_page import ranks_page, signed
 from benchmarks.ecomqa.ranks import RankComparison, compare_ranks, read_scores
+from benchmarks.results import write_text
 from models.endings import ends_in_words
 from train.helping import described
 
@@ -30,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("second", help="the table it is compared with")
     parser.add_argument("--column", default="average", help="the score, in the first table and in the second")
     parser.add_argument("--second_column", help="the score in the second table, where it has another name there")
-    parser.add_argument("--out", default="ranks.html", help="the HTML file")
+    parser.add_argument("--out", type=Path, default=Path("ranks.html"), help="the HTML file")
     return parser
 
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     columns = (given.column, given.second_column or given.column)
     names = (given.first, given.second) if columns[0] == columns[1] else columns
     comparison = compare_ranks(read_scores(given.first, columns[0]), read_scores(given.second, columns[1]))
-    Path(given.out).write_text(ranks_page(comparison, names, " and ".join(dict.fromkeys(columns))), encoding="utf-8")
+    write_text(given.out, ranks_page(comparison, names, " and ".join(dict.fromkeys(columns))))
     Console(highlight=False).print(shown(comparison, names))
     print(given.out)
     return 0

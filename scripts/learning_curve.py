@@ -23,24 +23,23 @@ from benchmarks.ecomscript.curve_page import curve_page, curve_table
 from benchmarks.ecomscript.learning_curve import PAGE, CurveConfig, draw_curve
 from benchmarks.results import write_text
 from models.endings import ends_in_words
+from models.limits import SEEDS, Limits
 from recipes.judgments import JUDGMENTS
-from train.helping import described
-
-
-def numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
+from train.helping import described, whole, whole_list
 
 
 def parser() -> argparse.ArgumentParser:
     parser = described(str(__doc__))
     parser.add_argument("judgment", choices=list(JUDGMENTS), help="what is judged")
-    parser.add_argument("--sizes", type=numbers, required=True, help="training records, such as 200,800,3200")
-    parser.add_argument("--seeds", type=numbers, default="0", help="such as 0,1,2")
+    parser.add_argument(
+        "--sizes", type=whole_list(Limits(2)), required=True, help="training records, such as 200,800,3200"
+    )
+    parser.add_argument("--seeds", type=whole_list(SEEDS), default="0", help="such as 0,1,2")
     parser.add_argument("--train", default="sample:train", help="the training records")
     parser.add_argument("--test", default="sample:test", help="the records to be examined on")
     parser.add_argument("--out", type=Path, help="the curve's folder (default: results/learning_curve/JUDGMENT)")
     parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
-    parser.add_argument("--resamples", type=int, default=2000, help="bootstrap resamples")
+    parser.add_argument("--resamples", type=whole(Limits(1)), default=2000, help="bootstrap resamples")
     return parser
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.ecomagent.evaluations import EVALUATED, published
 from benchmarks.ecomagent.shown import FAULTS, episodes, fields_of
-from benchmarks.results import REPORT, RESULTS, write_text
+from benchmarks.results import REPORT, read_results, write_text
 from reporting.charts import Bar, bar_chart
 from reporting.markup import Content, Markup, count, joined, number, percent, tag
 from reporting.page import (
@@ -39,9 +39,7 @@ LIST = "list"  # the anchor of the list of episodes
 
 def write_report(folder: Path) -> None:
     """Write the report of the finished evaluation in ``folder``. Raises FileNotFoundError where it has not finished."""
-    if not (folder / RESULTS).is_file():
-        raise FileNotFoundError(f"{folder}: no {RESULTS}; finish the evaluation first")
-    results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    results = read_results(folder)
     lines = [json.loads(line) for line in (folder / EVALUATED).read_text(encoding="utf-8").splitlines()]
     write_text(folder / REPORT, report(results, lines))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from pathlib import Path
 from scipy.stats import kendalltau, rankdata, spearmanr
 
 from benchmarks.ecomqa.published import published_accuracy
+from recipes.csv_files import csv_rows
+from recipes.faults import Fault
 
 PUBLISHED = "published"
 # The table that a report writes beside itself, and that is looked for in a folder of results.
@@ -104,27 +105,32 @@ def read_scores(reference: str, column: str = "average") -> dict[str, float]:
 
 
 def _read_csv(path: Path, column: str) -> dict[str, float]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        if "model" not in (reader.fieldnames or []):
-            raise ValueError(f"{path}:1: no column 'model'; give a CSV table with one row a model")
-        found: dict[str, dict[str, float]] = {}
-        for row in reader:
-            if row["model"] in found:
-                raise ValueError(f"{path}:{reader.line_num}: model {row['model']!r} has a row already; keep one")
-            found[row["model"]] = {
-                name: _number(value, f"{path}:{reader.line_num}: {name}") if name == column else math.nan
-                for name, value in row.items()
-                if name != "model"
-            }
+    found: dict[str, dict[str, float]] = {}
+    for row in csv_rows(str(path)):
+        if isinstance(row, Fault):
+            raise ValueError(str(row))
+        where, cells = f"{path}:{row.line}", dict(row.value)
+        if "model" not in cells:
+            raise ValueError(f"{path}: no column 'model'; give a CSV table with one row a model")
+        model = cells.pop("model")
+        if not model:
+            raise ValueError(f"{where}: model: empty; give its name")
+        if model in found:
+            raise ValueError(f"{where}: model {model!r} has a row already; keep one")
+        found[model] = {
+            name: _number(text, f"{where}: {name}") if name == column else math.nan for name, text in cells.items()
+        }
+    if not found:
+        raise ValueError(f"{path}: no rows; give a CSV table with a column 'model' and one row a model")
     return _column(found, column, str(path))
 
 
 def _column(table: Mapping[str, Mapping[str, float]], column: str, where: str) -> dict[str, float]:
     for scores in table.values():
         if column not in scores:
-            near = get_close_matches(column, scores, n=1, cutoff=0)[0]
-            raise ValueError(f"{where}: no column {column!r}; did you mean {near!r}? There are {', '.join(scores)}")
+            near = get_close_matches(column, scores, n=1, cutoff=0)
+            hint = f"did you mean {near[0]!r}? There are {', '.join(scores)}" if near else "there are no scores"
+            raise ValueError(f"{where}: no column {column!r}; {hint}")
     return {model: scores[column] for model, scores in table.items()}
 
 

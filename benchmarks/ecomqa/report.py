@@ -5,7 +5,6 @@ Made of results.json and the predictions' files as they lie in the folder: what 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from benchmarks.ecomqa.ranks import SCORES
 from benchmarks.ecomqa.report_analyses import analyses
 from benchmarks.ecomqa.report_grading import grading_section
 from benchmarks.ecomqa.shown import examples, fields_of, shown
-from benchmarks.results import REPORT, RESULTS, Predictions, write_text
+from benchmarks.results import REPORT, Predictions, read_results, write_text
 from reporting.markup import Content, Markup, count, joined, number, tag
 from reporting.page import (
     Column,
@@ -53,9 +52,7 @@ def write_report(folder: Path) -> None:
 
     Raises FileNotFoundError where it has not finished.
     """
-    if not (folder / RESULTS).is_file():
-        raise FileNotFoundError(f"{folder}: no {RESULTS}; finish the evaluation first")
-    results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    results = read_results(folder)
     lines = Predictions(folder).read()
     for name, asked in VARIANTS.items():
         if name in results:  # a file without results is an earlier run's

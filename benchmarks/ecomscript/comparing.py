@@ -2,36 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
+from benchmarks.ecomscript.finished import Prediction, Run
 from benchmarks.paired import Difference, Discordance, Said, adjusted, differences, discordance
-from benchmarks.results import RESULTS, Predictions
 from recipes.base import Record
 from recipes.judgments import get_judgment
 from recipes.reading import fingerprint, read_records
 from reporting.predictions import meta_of
 from reporting.slices import Slicing, slicings
-
-Prediction = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished evaluation: its name, results.json, and predictions by record id."""
-
-    name: str
-    folder: Path
-    results: Mapping[str, Any]
-    lines: Mapping[str, Prediction]
-
-    @property
-    def fingerprint(self) -> str:
-        return str(self.results["data"]["fingerprint"])
 
 
 @dataclass(frozen=True)
@@ -64,18 +45,6 @@ class Comparison:
     slices: Mapping[str, Sequence[Compared]]
     pairs: Sequence[tuple[str, Prediction, Prediction]]
     records: Mapping[str, Record]
-
-
-def read_run(folder: Path) -> Run:
-    """A finished EcomScriptBench evaluation. Raises FileNotFoundError or ValueError where there is none."""
-    path = folder / RESULTS
-    if not path.is_file():
-        raise FileNotFoundError(f"{folder}: no {RESULTS}; give the folder of a finished evaluation")
-    results = json.loads(path.read_text(encoding="utf-8"))
-    if results.get("benchmark") != "ecomscript":
-        raise ValueError(f"{folder} holds results of {results.get('benchmark')}; runs of ecomscript are compared here")
-    lines = {line["id"]: line for line in Predictions(folder).read()}
-    return Run(results["subject"]["name"], folder, results, lines)
 
 
 def compare_runs(first: Run, second: Run, data: str | None = None, resamples: int = 2000, seed: int = 0) -> Comparison:

@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.ecomscript.comparing import Compared, Comparison, Prediction, right
+from benchmarks.ecomscript.comparing import Compared, Comparison, right
+from benchmarks.ecomscript.finished import Prediction
 from benchmarks.paired import Difference
 from recipes.reading import counted
 from reporting.markup import Content, Markup, count, joined, number, tag

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from benchmarks.ecomscript.finished import read_run
 from benchmarks.ecomscript.teaching import Course, groups_in, measured, open_folder, over_seeds, teach_and_examine
-from benchmarks.results import RESULTS, publishable, to_json, write_text
+from benchmarks.results import publishable, to_json, write_text
 from recipes.base import Record
 from recipes.judgments import get_judgment
 from recipes.reading import fingerprint, read_records
@@ -59,7 +60,7 @@ def draw_curve(config: CurveConfig, say: Console) -> dict[str, Any]:
     points = []
     for size in sorted(set(config.sizes)):
         folders = []
-        for seed in config.seeds:
+        for seed in dict.fromkeys(config.seeds):  # one given twice would look like two that agree
             say.print(f"{size} records, seed {seed}")
             name = name_of(size, seed)
             data = subset_file(config, name, subset(records, size, seed))
@@ -112,7 +113,7 @@ def measure(size: int, folders: Sequence[Path], config: CurveConfig) -> dict[str
     accuracy of each seed."""
     runs = [measured(folder, config.resamples) for folder in folders]
     groups = groups_in(folders[0])
-    results = json.loads((folders[0] / RESULTS).read_text(encoding="utf-8"))
+    results = read_run(folders[0]).results
     names = ("accuracy", "macro_f1", "auc")
     return {
         "size": size,

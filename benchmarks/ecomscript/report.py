@@ -6,14 +6,13 @@ hand: what is shown is what was written, never what a process remembers.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.ecomscript.facts import facts_section
 from benchmarks.ecomscript.published_section import published_section
-from benchmarks.results import REPORT, RESULTS, Predictions, write_text
+from benchmarks.results import REPORT, Predictions, read_results, write_text
 from recipes.base import Record
 from recipes.reading import counted, fingerprint
 from reporting.markup import Content, count, joined, number
@@ -28,7 +27,7 @@ def write_report(folder: Path, records: Sequence[Record]) -> None:
     Args:
         records: those that were examined, for their texts. Raises ValueError where they are others.
     """
-    results = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    results = read_results(folder)
     if fingerprint(records) != results["data"]["fingerprint"]:
         raise ValueError(f"{folder} was made on other records than these; give those of {results['data']['reference']}")
     write_text(folder / REPORT, report(results, Predictions(folder).read(), {one.id: one for one in records}))

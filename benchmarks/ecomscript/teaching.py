@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from benchmarks.results import RESULTS, Predictions, to_json, write_text
+from benchmarks.ecomscript.finished import read_run
+from benchmarks.results import as_object, to_json, write_text
 from recipes.intervals import Floats, Interval, interval_of, resampled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +47,7 @@ def open_folder(course: Course, data: Mapping[str, str], what: str) -> None:
     plan = {"judgment": course.judgment, "data": dict(data), "flags": list(course.flags)}
     path = course.out / PLAN
     if path.is_file():
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _read_plan(path)
         for name, wanted in plan.items():
             if found.get(name) != wanted:
                 raise ValueError(
@@ -57,13 +58,23 @@ def open_folder(course: Course, data: Mapping[str, str], what: str) -> None:
     write_text(path, to_json(plan))
 
 
+def _read_plan(path: Path) -> dict[str, Any]:
+    found = as_object(path.read_text(encoding="utf-8", errors="replace"))
+    if found is None:
+        raise ValueError(
+            f"{path} was cut or spoilt; remove it if judgment, data and flags are those that its folder was begun "
+            "with, or give another --out"
+        )
+    return found
+
+
 def teach_and_examine(course: Course, name: str, *words: str) -> Path:
     """One judge: its results' folder. ``words`` are what sets it apart for the training command.
 
-    What is finished is not done again. Raises RuntimeError where a command fails.
+    What is finished is not done again, unless it was cut or spoilt since. Raises RuntimeError where a command fails.
     """
     results = course.out / "results" / name
-    if (results / RESULTS).is_file():
+    if _is_finished(results):
         return results
     run = course.out / "runs" / course.judgment / name
     where = [f"--run.folder={course.out / 'runs'}", f"--run.name={name}"]
@@ -73,6 +84,14 @@ def teach_and_examine(course: Course, name: str, *words: str) -> Path:
     asked = [f"--judgment={course.judgment}", f"--data={course.test}", f"--adapter={run / 'adapter'}"]
     command(course, "scripts/evaluate.py", "ecomscript", *asked, *local, f"--out={results}")
     return results
+
+
+def _is_finished(results: Path) -> bool:
+    try:
+        read_run(results)
+    except (FileNotFoundError, ValueError):
+        return False
+    return True
 
 
 def command(course: Course, program: str, *words: str) -> None:
@@ -98,7 +117,7 @@ def command(course: Course, program: str, *words: str) -> None:
 def measured(results: Path, resamples: int) -> dict[str, Floats]:
     """Accuracy, macro-F1 and AUC of a judge on the test records and on each draw of their groups, [1 + resamples]. The
     draws are the same for every judge of the same records."""
-    lines = Predictions(results).read()
+    lines = read_run(results).lines.values()
     columns: dict[str, list[Any]] = {
         key: [line[key] for line in lines] for key in ("label", "margin", "verdict", "group")
     }
@@ -106,7 +125,7 @@ def measured(results: Path, resamples: int) -> dict[str, Floats]:
 
 
 def groups_in(results: Path) -> int:
-    return len({line["group"] for line in Predictions(results).read()})
+    return len({line["group"] for line in read_run(results).lines.values()})
 
 
 def over_seeds(values: np.ndarray, groups: int) -> Interval:

@@ -56,16 +56,12 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         for n in range(8):
             hit = n < right[condition] + int(seed)
             verdict = n % 2 if hit else 1 - n % 2
-            line = {
-                "id": f"r{n}",
-                "group": f"goal {n // 2}",
-                "label": n % 2,
-                "margin": verdict - 0.5,
-                "verdict": verdict,
-            }
-            lines.append(to_line(line))
+            line = {"id": f"r{n}", "group": f"goal {n // 2}", "label": n % 2, "margin": verdict - 0.5, "p_yes": verdict}
+            lines.append(to_line(line | {"verdict": verdict, "tokens": 9, "shortened": False}))
         (results / "predictions.jsonl").write_text("".join(lines))
-        (results / RESULTS).write_text("{}")
+        told = {"judgment": "step_product", "subject": {"name": name, "method": "judge"}, "n": 8}
+        told |= {"data": {"reference": "test.jsonl", "fingerprint": "0"}, "refused": {"count": 0}}
+        (results / RESULTS).write_text(json.dumps(told))
         return results
 
     monkeypatch.setattr(ablation, "teach_and_examine", here)
@@ -134,3 +130,7 @@ def test_the_command_says_what_is_missing(tmp_path: Path, capsys: pytest.Capture
     assert main([*words, "--conditions", "none,mixd", "--", *FLAGS]) == 1
     assert "mixd given; there are none, sequential, mixed, context, sequential:shuffled" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+    for odd in (["--seeds=0,-1"], ["--seeds", "a"], ["--resamples", "0"]):
+        with pytest.raises(SystemExit, match="2"):
+            main([*words, *odd, "--", *FLAGS])
+        assert f"argument {odd[0].partition('=')[0]}: " in capsys.readouterr().err

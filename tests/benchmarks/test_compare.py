@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from browser import opened
 
-from benchmarks.ecomscript.comparing import compare_runs, read_run
+from benchmarks.ecomscript.comparing import compare_runs
+from benchmarks.ecomscript.finished import read_run
 from recipes.reading import fingerprint
 from recipes.script_verify import ScriptRecord
 from scripts.compare import main
@@ -114,6 +116,8 @@ def test_records_that_one_run_left_out_are_counted(tmp_path: Path, data: Path) -
     first, second = run(tmp_path / "a", {1}, data, "small"), run(tmp_path / "b", {2}, data, "large")
     path = second / "predictions.jsonl"
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-3]))
+    results = json.loads((second / "results.json").read_text())
+    (second / "results.json").write_text(json.dumps(results | {"n": 37, "refused": {"count": 3}}))
     found = compare_runs(read_run(first), read_run(second), resamples=20)
     assert (found.left_out, found.whole.count) == (3, 37)
 
@@ -121,6 +125,53 @@ def test_records_that_one_run_left_out_are_counted(tmp_path: Path, data: Path) -
 def test_another_benchmark_s_results_are_refused(tmp_path: Path, data: Path) -> None:
     with pytest.raises(ValueError, match="holds results of ecomqa"):
         read_run(run(tmp_path / "a", {1}, data, "small", benchmark="ecomqa"))
+
+
+@pytest.mark.parametrize(
+    ("file", "spoil", "told"),
+    [
+        ("results.json", lambda text: text[:40], "results.json was cut or spoilt; "),
+        ("results.json", lambda text: "[]", "results.json was cut or spoilt; "),
+        ("results.json", lambda text: '{"benchmark": "ecomscript"}', "results.json: judgment: field required; "),
+        ("results.json", lambda text: text.replace('"n": 40', '"n": "x"'), "results.json: n: input should be a valid"),
+        ("predictions.jsonl", lambda text: "".join(text.splitlines(keepends=True)[:20]), "jsonl: 20 predictions where"),
+        ("predictions.jsonl", lambda text: text[:-30], "predictions.jsonl:40: the line was cut or spoilt; "),
+        ("predictions.jsonl", lambda text: text.replace('"id"', '"ie"', 1), "predictions.jsonl:1: id: field required"),
+        ("predictions.jsonl", lambda text: text.replace('"r1"', '"r0"'), "predictions.jsonl: 39 predictions where"),
+    ],
+)
+def test_what_was_cut_or_spoilt_is_told_by_its_file(
+    tmp_path: Path,
+    data: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    spoil: Callable[[str], str],
+    told: str,
+) -> None:
+    first, second = run(tmp_path / "a", {1}, data, "small"), run(tmp_path / "b", {2}, data, "large")
+    (second / file).write_text(spoil((second / file).read_text()))
+    assert main([str(first), str(second), "--out", str(tmp_path / "c.html")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {second}/") and told in said
+    assert said.endswith("give the evaluation's command again\n")
+
+
+def test_odd_numbers_are_refused_by_their_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--resamples=-1"], ["--resamples", "0"], ["--resamples", "2.5"], ["--seed=-1"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["a", "b", *words])
+        assert f"argument {words[0].partition('=')[0]}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["c.json", "results.html", "evaluation.html"])
+def test_figures_are_written_over_neither_the_page_nor_an_evaluation(
+    tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    folder = run(tmp_path / "a", {1}, data, "small")
+    before = sorted((path, path.read_text()) for path in folder.iterdir())
+    assert main([str(folder), str(folder), "--out", str(folder / name)]) == 1
+    assert "give another name that ends in .html" in capsys.readouterr().err
+    assert sorted((path, path.read_text()) for path in folder.iterdir()) == before
 
 
 def test_the_command_prints_writes_and_shows_where_they_differ(

@@ -106,6 +106,12 @@ def test_every_size_and_seed_is_taught_and_examined_once(config: CurveConfig, do
     assert used == subset(read_records(SCRIPT_VERIFY, config.train), 12, 1)
     assert JudgeSpec.read(config.out / "runs/script_verify/12-seed1/adapter").judgment == "script_verify"
     assert json.loads((config.out / "curve.json").read_text()) == curve
+    before, cut = len(done), config.out / "results" / "32-seed0" / "predictions.jsonl"
+    whole = cut.read_bytes()
+    cut.write_bytes(whole[: len(whole) // 2])
+    assert draw_curve(replace(config, seeds=(0, 1, 0)), QUIET) == curve  # a seed given twice is one
+    assert done[before:] == ["train/script_verify.py 32-seed0", "scripts/evaluate.py 32-seed0"]
+    assert cut.read_bytes() == whole
 
 
 def test_the_command_draws_the_curve_and_refuses_another_in_its_place(
@@ -124,7 +130,18 @@ def test_the_command_draws_the_curve_and_refuses_another_in_its_place(
     assert "holds a curve with flags" in capsys.readouterr().err
     assert main([*words, "--", *config.flags]) == 0
     assert len(done) == before  # nothing was done again
+    for spoilt in ("[]", '{"judgment"'):
+        (config.out / "plan.json").write_text(spoilt)
+        assert main([*words, "--", *config.flags]) == 1
+        assert f"error: {config.out}/plan.json was cut or spoilt; remove it if" in capsys.readouterr().err
     assert str(config.out.parent) not in (config.out / "curve.html").read_text()
+
+
+def test_odd_numbers_are_refused_by_their_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--sizes=20,1"], ["--sizes", "2.5"], ["--seeds=0,-1"], ["--seeds", ""], ["--resamples", "0"]):
+        with pytest.raises(SystemExit, match="2"):
+            main(["script_verify", "--sizes", "20", *words])
+        assert f"argument {words[0].partition('=')[0]}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

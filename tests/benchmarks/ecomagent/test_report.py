@@ -74,7 +74,7 @@ def test_it_is_written_again_from_what_lies_in_the_folder(folder: Path) -> None:
     (folder / "report.html").unlink()
     write_report(folder)
     assert text_of(folder) == before
-    with pytest.raises(FileNotFoundError, match="finish the evaluation first"):
+    with pytest.raises(FileNotFoundError, match="give the folder of a finished evaluation"):
         write_report(folder / "playing")
 
 

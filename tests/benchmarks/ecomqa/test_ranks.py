@@ -88,11 +88,17 @@ def test_tables_come_from_files_and_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name,average\na,1\n", ":1: no column 'model'"),
+        ("name,average\na,1\n", r"t\.csv: no column 'model'"),
         ("model,averag\na,1\n", "no column 'average'; did you mean 'averag'"),
-        ("model,average\na,1\na,2\n", ":3: model 'a' has a row already"),
-        ("model,average\na,good\n", ":2: average: 'good' is not a number"),
-        ("model,average\na\n", ":2: average: None is not a number"),
+        ("model,average\na,1\na,2\n", ":2: model 'a' has a row already"),
+        ("model,average\na,good\n", r"t\.csv:1: average: 'good' is not a number"),
+        ("model,average\na\n", ":1: average: None is not a number"),
+        ("average,model\n1\n", r"t\.csv:1: model: empty; give its name"),
+        ("model,average\na,1,2\n", r"t\.csv:1: cells beyond the header's columns"),
+        ('model,average\n"a,1\n', r"t\.csv: cannot be read as CSV"),
+        ("model,average\n", r"t\.csv: no rows; give a CSV table"),
+        ("", r"t\.csv: no rows; give a CSV table"),
+        ("model\na\n", r"t\.csv: no column 'average'; there are no scores"),
     ],
 )
 def test_what_is_no_table_is_told(tmp_path: Path, text: str, message: str) -> None:

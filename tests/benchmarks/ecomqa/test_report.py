@@ -216,7 +216,7 @@ def test_bins_of_confidence_are_counted_back_to_answers() -> None:
 
 
 def test_an_unfinished_run_has_no_report(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no results\.json; finish the evaluation first"):
+    with pytest.raises(FileNotFoundError, match=r"no results\.json; give the folder of a finished"):
         write_report(tmp_path)
 
 
