@@ -5,7 +5,7 @@ What the model reads is always the whole conversation as its chat template write
 was read before, it is read again from there on, so keeping changes the cost of a turn and not its outcome.
 
 A conversation that leaves no room for a turn in the model's context is shortened by `Episode.shorten` until it does,
-and ends when nothing more can be left out.
+and ends when nothing more can be left out. A context in which no conversation can begin is refused.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class LocalAgent:
     def reply(self, turns: Sequence[tuple[int, Episode]]) -> list[Reply]:
         """The next turn of each episode, computed together.
 
-        Raises ValueError where the context has no room for even an episode's first message and one turn.
+        Raises ValueError where the context has no room for even the tools, the system prompt and one turn.
         """
         started = time.perf_counter()
         talks = self._begun(turns[0][1])
@@ -102,9 +102,15 @@ class LocalAgent:
         """The conversations, once they have read what all of them begin with: the tools and the system prompt, or as
         far as two conversations with different queries are the same."""
         if self.talks is None:
-            self.talks = Conversations(self.generator.model, self.settings.lanes, self.settings.keep)
             system = episode.history[0]
             one, other = (self._encode([system, {"role": "user", "content": word}]) for word in ("A", "7"))
+            if not self._fits(one):
+                raise ValueError(
+                    f"{self.name}: a context of {self.context} tokens; the tools and the system prompt have "
+                    f"{len(one)}, a turn may have {self.sampling.max_tokens}: give fewer --max_new_tokens, a larger --context, or "
+                    "another model"
+                )
+            self.talks = Conversations(self.generator.model, self.settings.lanes, self.settings.keep)
             alike = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
             self.talks.begin_with(one[:alike])
         return self.talks
@@ -113,16 +119,14 @@ class LocalAgent:
         """The conversation as tokens, shortened until a turn fits behind it; None where it never does."""
         while True:
             ids = self._encode(episode.view())
-            if self.context is None or len(ids) + self.sampling.max_tokens <= self.context:
+            if self._fits(ids):
                 return ids
-            if not episode.steps:
-                raise ValueError(
-                    f"{self.name} takes {self.context} tokens; the tools and the first message of {episode.task.id} "
-                    f"have {len(ids)}, a turn may have {self.sampling.max_tokens}: give fewer --max_new_tokens, a "
-                    "larger --context, or another model"
-                )
             if not episode.shorten():
                 return None
+
+    def _fits(self, ids: Sequence[int]) -> bool:
+        """Whether a turn fits behind a conversation."""
+        return self.context is None or len(ids) + self.sampling.max_tokens <= self.context
 
     def _encode(self, messages: Messages) -> list[int]:
         tools = self.schemas if self.form.templated else None

@@ -18,7 +18,8 @@ from benchmarks.ecomagent.episodes import Episode
 from benchmarks.ecomagent.replies import Reply
 from benchmarks.ecomagent.tasks import Task
 
-FEW = 3  # episodes that break down, and none ends otherwise: the next ones would break down as well
+FEW = 3  # episodes that break down or never begin, and none ends otherwise: the next ones would fare no better
+NO_TURN = "its first message leaves no room for a turn in the model's context"
 
 
 class PlayerGone(ValueError):
@@ -72,8 +73,8 @@ def play(
     everyone's, and is raised.
 
     Raises PlayerGone where the player is gone, or, unless it is ``proven`` (earlier episodes have ended), where
-    episodes break down and none ends otherwise: as many as there are lanes, or all; and at least three. What has
-    ended otherwise was handed on by then.
+    episodes break down, or end before their first turn, and none ends otherwise: as many as there are lanes, or all;
+    and at least three. What has ended otherwise was handed on by then.
     """
     endings = _Endings(ended, max(FEW, len(lanes)), proven)
     if player.batched:
@@ -85,7 +86,7 @@ def play(
 
 @dataclass
 class _Endings:
-    """Hands on episodes that have ended; those that broke down wait until one has ended otherwise."""
+    """Hands on episodes that have ended; those that broke down or never began wait until one has ended otherwise."""
 
     ended: Callable[[Episode], None]
     most_broken: int
@@ -93,18 +94,18 @@ class _Endings:
     waiting: list[Episode] = field(default_factory=list)
 
     def __call__(self, episode: Episode) -> None:
-        self.proven = self.proven or episode.error is None
+        self.proven = self.proven or (episode.error is None and episode.steps > 0)
         self.waiting.append(episode)
         if self.proven or len(self.waiting) >= self.most_broken:
             self.settle()
 
     def settle(self) -> None:
-        """Hand on what waits. Raises PlayerGone where too much of it broke down."""
+        """Hand on what waits. Raises PlayerGone where that is too much of what broke down."""
         if not self.proven and len(self.waiting) >= FEW:
             first = self.waiting[0]
             raise PlayerGone(
-                f"the first {len(self.waiting)} episodes all broke down, {first.task.id} with {first.error}; mend "
-                "that, and give the same command again"
+                f"the first {len(self.waiting)} episodes all broke down, {first.task.id} first: "
+                f"{first.error or NO_TURN}; mend that, and give the same command again"
             )
         while self.waiting:
             self.ended(self.waiting.pop(0))

@@ -287,7 +287,9 @@ def test_a_run_in_which_every_episode_breaks_down_ends_and_keeps_none_of_them(
     monkeypatch.setattr(Toolbox, "call", broken)
     bad = {f"t{number}" for number in range(9)}
     for count, lanes, told in ((9, 1, 3), (9, 4, 4), (3, 8, 3)):
-        with pytest.raises(PlayerGone, match=rf"the first {told} episodes all broke down, t\d with OSError: disk gone"):
+        with pytest.raises(
+            PlayerGone, match=rf"the first {told} episodes all broke down, t\d first: OSError: disk gone"
+        ):
             played(count, lanes)
         assert over == []
     assert played(4, 1, proven=True) == ["t0", "t1", "t2", "t3"]  # earlier episodes have ended otherwise

@@ -180,10 +180,17 @@ def test_what_does_not_fit_is_left_out_and_what_never_fits_is_refused(
     assert RESULT_LEFT_OUT in decoded and "Less than 40 dollars, please." in decoded
     over = played(agent(generator, catalogue, lanes=1, context=first + 8 + 5), catalogue, [errands(1)])["t0"]
     assert (over["stop_reason"], over["turns"]) == ("context", 1)  # the profile is never left out
+    long = agent(generator, catalogue, lanes=1, context=first + 7)  # a token too few for the first message
+    assert (record := played(long, catalogue, [errands(1)])["t0"])["turns"] == 0 and record["stop_reason"] == "context"
+    same = [replace(errand, task=TASK.model_copy(update={"id": f"t{k}"})) for k, errand in enumerate(errands(1) * 3)]
+    with pytest.raises(PlayerGone, match=r"the first 3 episodes all broke down, t0 first: its first message leaves no"):
+        played(agent(generator, catalogue, lanes=1, context=first + 7), catalogue, [same])
+    small = agent(generator, catalogue, lanes=1, context=100)
     with pytest.raises(
-        ValueError, match=r"the tools and the first message of t0 have \d+.*give fewer --max_new_tokens"
+        ValueError, match=r"a context of 100 tokens; the tools .* have \d+.*give fewer --max_new_tokens"
     ):
-        played(agent(generator, catalogue, lanes=1, context=first + 7), catalogue, [errands(1)])
+        played(small, catalogue, [errands(1)])
+    assert small.talks is None  # nothing was read by then
 
 
 def test_a_turn_ends_with_its_call(generator: LocalGenerator, catalogue: Catalogue) -> None:
@@ -329,7 +336,9 @@ def test_a_server_s_refusal_ends_its_episode(server: tuple[type[Server], ServerA
         record = played(player, catalogue, [[Errand(TASK)]])[TASK.id]
         assert f"{player.generator.url}: what it answers is no chat completion; give the address" in record["error"]
     kind.answers += [(500, {})] * 3
-    with pytest.raises(PlayerGone, match=r"the first 3 episodes all broke down, t0 with ServerError: http.*status 500"):
+    with pytest.raises(
+        PlayerGone, match=r"the first 3 episodes all broke down, t0 first: ServerError: http.*status 500"
+    ):
         played(player, catalogue, [errands(3)])
 
 
