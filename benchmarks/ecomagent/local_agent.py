@@ -107,8 +107,8 @@ class LocalAgent:
             if not self._fits(one):
                 raise ValueError(
                     f"{self.name}: a context of {self.context} tokens; the tools and the system prompt have "
-                    f"{len(one)}, a turn may have {self.sampling.max_tokens}: give fewer --max_new_tokens, a larger --context, or "
-                    "another model"
+                    f"{len(one)}, a turn may have {self.sampling.max_tokens}: give fewer --max_new_tokens, a larger "
+                    "--context, or another model"
                 )
             self.talks = Conversations(self.generator.model, self.settings.lanes, self.settings.keep)
             alike = next((place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), 0)
