@@ -97,7 +97,9 @@ class Catalogue:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        if not self.path.is_file():
+        if self.path.exists() and not self.path.is_file():
+            raise ValueError(f"{self.path}: a folder, or no ordinary file; give the catalogue's file")
+        if not self.path.exists():
             raise FileNotFoundError(
                 f"no catalogue at {self.path}; make one with scripts/build.py ecomagent-catalogue --out {self.path}"
             )

@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from benchmarks.ecomagent.shopping import Record
-from benchmarks.ecomagent.tasks import Task
+from benchmarks.ecomagent.tasks import Task, refuse_no_file
 from recipes.base import Text
 from recipes.faults import DataFaults, Fault, explain
 from recipes.rows import file_rows
+
+Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Part(BaseModel):
@@ -42,13 +44,13 @@ class Prediction(Part):
     id: Text = Field(description="the id of its task")
     predicted_product_id: Text | None = Field(description="a product id, or null where none was recommended")
     trajectory: tuple[Message, ...] | None = Field(default=None, description="a list of messages")
-    total_tool_calls: float | None = Field(default=None, description="a number")
-    ask_user_calls: float | None = Field(default=None, description="a number")
-    get_profile_calls: float | None = Field(default=None, description="a number")
-    input_tokens: float | None = Field(default=None, description="a number")
-    output_tokens: float | None = Field(default=None, description="a number")
-    seconds: float | None = Field(default=None, description="a number")
-    turns: float | None = Field(default=None, description="a number")
+    total_tool_calls: Amount | None = Field(default=None, description="a number, 0 or more")
+    ask_user_calls: Amount | None = Field(default=None, description="a number, 0 or more")
+    get_profile_calls: Amount | None = Field(default=None, description="a number, 0 or more")
+    input_tokens: Amount | None = Field(default=None, description="a number, 0 or more")
+    output_tokens: Amount | None = Field(default=None, description="a number, 0 or more")
+    seconds: Amount | None = Field(default=None, description="a number, 0 or more")
+    turns: Amount | None = Field(default=None, description="a number, 0 or more")
     reasoning: str | None = Field(default=None, description="text")
     error: str | None = Field(default=None, description="what the episode broke down with, or null")
 
@@ -73,10 +75,9 @@ class GivenPredictions:
 def read_predictions(path: str) -> tuple[str, dict[str, Record], str]:
     """(the model's name, predictions by task id, sha256 of the file) of a file of predictions.
 
-    Raises FileNotFoundError; DataFaults for lines that are none.
+    Raises as `refuse_no_file` does; DataFaults for lines that are none.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"{path}: no such file; give predictions, one a line (.jsonl)")
+    refuse_no_file(path, "predictions, one a line (.jsonl)")
     made: dict[str, Record] = {}
     faults: list[Fault] = []
     for row in file_rows(path):

@@ -222,7 +222,7 @@ class Task(Part):
 def read_tasks(path: str | Path) -> list[Task]:
     """The usable tasks of a file, in order. Lines whose ``sample_status`` is there and not "ok" are passed over.
 
-    Raises DataFaults (a ValueError) that names every fault, where, and what to do; FileNotFoundError.
+    Raises DataFaults (a ValueError) that names every fault, where, and what to do; as `refuse_no_file` does.
     """
     tasks, faults, _ = check_tasks(path)
     if faults:
@@ -230,11 +230,18 @@ def read_tasks(path: str | Path) -> list[Task]:
     return tasks
 
 
-def check_tasks(path: str | Path) -> tuple[list[Task], list[Fault], list[Fault]]:
-    """(usable tasks, faults, warnings) of a file; raises FileNotFoundError, and nothing for what the file holds."""
-    where = str(path)
+def refuse_no_file(path: str | Path, wanted: str) -> None:
+    """Raises FileNotFoundError where nothing is at ``path``, ValueError where it is no ordinary file."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path}: no such file; give {wanted}")
     if not Path(path).is_file():
-        raise FileNotFoundError(f"{where}: no such file; give a file of tasks, one a line (.jsonl)")
+        raise ValueError(f"{path}: {'a folder' if Path(path).is_dir() else 'no ordinary file'}; give {wanted}")
+
+
+def check_tasks(path: str | Path) -> tuple[list[Task], list[Fault], list[Fault]]:
+    """(usable tasks, faults, warnings) of a file; raises as `refuse_no_file` does, and nothing for what it holds."""
+    where = str(path)
+    refuse_no_file(path, "a file of tasks, one a line (.jsonl)")
     tasks: list[Task] = []
     faults: list[Fault] = []
     warnings: list[Fault] = []

@@ -64,6 +64,8 @@ def _refuse_what_cannot_be(config: EcomAgentBuildConfig) -> None:
         raise ValueError("intents: empty; give at least one")
     if unknown := [name for name in config.intents if name not in INTENTS]:
         raise ValueError(f"intents: {', '.join(unknown)} is no intent; there are {', '.join(INTENTS)}")
+    if twice := [name for name, count in Counter(config.intents).items() if count > 1]:
+        raise ValueError(f"intents: {', '.join(twice)} more than once; give each once, and more --tasks for more of it")
     if config.max_features <= config.min_features:
         raise ValueError(
             f"max_features: {config.max_features} given; give more than min_features, {config.min_features}"

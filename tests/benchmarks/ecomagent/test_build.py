@@ -529,6 +529,11 @@ def test_an_unknown_intent_is_named(tmp_path: Path) -> None:
         build(EcomAgentBuildConfig(intents=["shoplifting"], out=str(tmp_path / "x")))
 
 
+def test_an_intent_is_given_once(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="intents: product_search more than once; give each once, and more --tasks"):
+        build(EcomAgentBuildConfig(intents=["product_search"] * 2, out=str(tmp_path / "x")))
+
+
 def test_a_refused_task_says_by_whom(tasks: Sequence[Task]) -> None:
     by_code, by_judge = refused(tasks[0], ["a"]), refused(tasks[0], ["b"], by_judge=True)
     assert (by_code.validation_passed, by_code.validation_issues) == (False, ("a",))

@@ -318,6 +318,14 @@ def test_predictions_of_another_tool_are_graded_and_what_lacks_one_is_wrong(
         evaluate(replace(config, agent=None, predictions=str(path)))
 
 
+@pytest.mark.parametrize("number", ["-3", "NaN", "Infinity", '"many"'])
+def test_numbers_that_count_nothing_are_refused(config: EcomAgentConfig, tmp_path: Path, number: str) -> None:
+    path = tmp_path / "made.jsonl"
+    path.write_text(f'{{"id": "t0", "predicted_product_id": null, "total_tool_calls": {number}}}\n')
+    with pytest.raises(ValueError, match=r"made\.jsonl:1: total_tool_calls: Input should be"):
+        evaluate(replace(config, agent=None, predictions=str(path)))
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -328,6 +336,10 @@ def test_predictions_of_another_tool_are_graded_and_what_lacks_one_is_wrong(
         ({"checkpoint": "smollm2-135m"}, "agent and checkpoint are both given"),
         ({"catalogue": "sample"}, r"the targets of 5 of 5 tasks are not in sample, first B0LAMP0001 of t0"),
         ({"tasks": "none.jsonl"}, "no such file"),
+        ({"tasks": "/"}, "/: a folder; give a file of tasks"),
+        ({"tasks": "/dev/null"}, "/dev/null: no ordinary file; give a file of tasks"),
+        ({"catalogue": "/"}, "/: a folder, or no ordinary file; give the catalogue's file"),
+        ({"agent": None, "predictions": "/"}, "/: a folder; give predictions"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(config: EcomAgentConfig, changes: dict[str, Any], said: str) -> None:
