@@ -22,8 +22,9 @@ from rich.console import Console
 import scripts.sweep
 from train.sweep import run
 from train.sweep.run import Sweep, run_sweep
-from train.sweep.study import STORAGE, VALUES, alone, best, ended
+from train.sweep.study import STORAGE, VALUES, alone, best, ended, next_up, open_study
 from train.sweep.sweep_file import SweepFile
+from train.sweep.table import Watcher
 from train.sweep.trial import Process, in_use
 
 LR = "optim.learning_rate"
@@ -113,9 +114,10 @@ def test_failed_trials_are_tried_again_only_if_asked(sweep_file: Make, tmp_path:
     (bad,) = [line["trial"] for line in lines(tmp_path / "out") if line["state"] == "fail"]
     sweep(file, tmp_path / "out")
     assert len(started(tmp_path / "out", bad)) == 1
-    sweep(file, tmp_path / "out", retry_failed=True)
+    _, said = sweep(file, tmp_path / "out", retry_failed=True)
     assert len(started(tmp_path / "out", bad)) == 2
     assert len(lines(tmp_path / "out")) == 2
+    assert said.startswith(f"2/2  {bad}  failed: ")
 
 
 def test_a_sweep_that_only_fails_stops_after_three_trials(sweep_file: Make, tmp_path: Path) -> None:
@@ -250,6 +252,14 @@ def test_a_journal_that_is_spoilt_elsewhere_is_told_with_the_way_out(sweep_file:
     (tmp_path / "out" / "trials.jsonl").unlink()
     sweep(file, tmp_path / "out", 1)
     assert len(lines(tmp_path / "out")) == 1  # what is said to be written is there
+
+
+def test_a_trial_that_only_waits_is_shown_without_values(sweep_file: Make, tmp_path: Path) -> None:
+    file, said = sweep_file({LR: {"values": [0.1, 0.2]}}), Console(file=io.StringIO(), width=200)
+    study = open_study(file, tmp_path, 0)
+    assert [next_up(study), next_up(study)] == [0, 0]  # it is queued once
+    said.print(Watcher(said, file, study, 2).table())
+    assert " trial-001 │ waiting │ " in said.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_two_sweeps_do_not_share_a_folder(sweep_file: Make, tmp_path: Path) -> None:
