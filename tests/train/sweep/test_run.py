@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -200,14 +199,23 @@ def kill_while_training(file: SweepFile, folder: Path, sign: signal.Signals) -> 
 )
 @pytest.mark.parametrize("method", ["random", "grid"])
 def test_a_killed_sweep_goes_on_with_the_trial_that_it_left(
-    sweep_file: Make, tmp_path: Path, sign: signal.Signals, status: int, method: str
+    sweep_file: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sign: signal.Signals, status: int, method: str
 ) -> None:
     go, folder = tmp_path / "go", tmp_path / "out"
     file = sweep_file({LR: {"values": [0.1, 0.2]}, "data.train": {"value": str(go)}}, method=method)
     assert kill_while_training(file, folder, sign) == status
-    threading.Timer(0.7, go.touch).start()  # a training that outlived its sweep is waited for
-    study, said = sweep(file, folder, 2)
-    assert ("trial-001 is still training for an earlier call" in said) == (sign == signal.SIGKILL)
+    told: list[str] = []
+
+    def tell(watcher: Watcher, sentence: str) -> None:
+        told.append(sentence)
+        go.touch()
+
+    monkeypatch.setattr(Watcher, "tell", tell)
+    if sign != signal.SIGKILL:  # a training that outlived its sweep is waited for
+        go.touch()
+    study, _ = sweep(file, folder, 2)
+    waited = [sentence.startswith("trial-001 is still training for an earlier call") for sentence in told]
+    assert waited == ([True] if sign == signal.SIGKILL else [])
     assert [one.state for one in ended(study)] == [TrialState.COMPLETE] * 2
     first, again = started(folder, "trial-001")
     assert first["argv"] == again["argv"]
