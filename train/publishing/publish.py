@@ -108,13 +108,17 @@ def send(parcel: Parcel, api: HfApi | None = None) -> str:
 def read_results(evaluation: Path, judge: Path) -> Results:
     """The results.json of an evaluation of this very judge.
 
-    Raises FileNotFoundError where there is none, ValueError where it is of another judge.
+    Raises FileNotFoundError where there is none, ValueError where it was cut or spoilt, or is of another judge.
     """
     path = evaluation / "results.json" if evaluation.is_dir() else evaluation
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no results; give the folder of an evaluation that has ended")
-    results: Results = json.loads(path.read_text(encoding="utf-8"))
-    if results.get("subject", {}).get("judge") != folder_digest(judge):
+    try:
+        results: Results = json.loads(path.read_text(encoding="utf-8"))
+        judged = results["subject"].get("judge")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} was cut or spoilt; give the evaluation's command again") from error
+    if judged != folder_digest(judge):
         raise ValueError(f"{path} is of another judge than {judge}; evaluate this one, or leave out --results")
     return results
 

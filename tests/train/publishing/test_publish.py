@@ -124,6 +124,10 @@ def test_results_of_an_evaluation_of_this_judge_go_into_the_card(
     (trained.folder / "judge.json").write_text("{}")
     with pytest.raises(ValueError, match="is of another judge than"):
         read_results(path.parent, trained.folder)
+    for spoilt in (json.dumps(results)[:40], "[]", "{}"):
+        path.write_text(spoilt)
+        with pytest.raises(ValueError, match=r"results\.json was cut or spoilt; give the evaluation's command again"):
+            read_results(path.parent, trained.folder)
     with pytest.raises(FileNotFoundError, match="no results"):
         read_results(tmp_path, trained.folder)
 
