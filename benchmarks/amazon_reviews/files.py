@@ -51,6 +51,8 @@ def _files(given: Sequence[Path], metadata: bool) -> tuple[Path, ...]:
             files += chosen
         elif path.is_file():
             files.append(path)
+        elif path.exists():
+            raise ValueError(f"{path}: no ordinary file; give .jsonl or .jsonl.gz")
         else:
             raise FileNotFoundError(f"{path}: no such file or folder; give .jsonl or .jsonl.gz")
     return tuple(files)

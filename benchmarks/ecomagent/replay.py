@@ -54,14 +54,14 @@ def _reply(message: Mapping[str, Any]) -> Reply:
 def replay_all(folder: Path, tasks: str = SAMPLE, catalogue: str = SAMPLE) -> tuple[int, list[str]]:
     """(episodes played again, what came out otherwise) of an evaluation's folder, all trials.
 
-    Raises FileNotFoundError where the folder holds no finished evaluation.
+    Raises FileNotFoundError where the folder holds no finished evaluation, ValueError where a file of it is spoilt.
     """
     files = [*folder.glob("predictions.jsonl"), *sorted(folder.glob("predictions-*.jsonl"))]
     if not files or not (folder / IDENTITY).is_file():
         raise FileNotFoundError(f"{folder}: no predictions of a finished evaluation; give the folder of one")
-    rules = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
+    (rules,) = _objects(folder / IDENTITY, {"mode", "max_steps"}, lines=False)
+    records = [record for path in files for record in _objects(path, {"id", "trajectory"})]
     by_id, shop = {task.id: task for task in read_tasks(tasks_file(tasks))}, open_catalogue(catalogue)
-    records = [json.loads(line) for path in files for line in path.read_text(encoding="utf-8").splitlines()]
     faults = []
     for record in records:
         try:
@@ -71,6 +71,21 @@ def replay_all(folder: Path, tasks: str = SAMPLE, catalogue: str = SAMPLE) -> tu
         except ValueError as error:
             faults.append(str(error))
     return len(records), faults
+
+
+def _objects(path: Path, fields: set[str], lines: bool = True) -> list[dict[str, Any]]:
+    """The objects of a file, one a line or one in all. Raises ValueError where one is cut or lacks a field."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    found = []
+    for number, part in enumerate(text.splitlines() if lines else [text], 1):
+        try:
+            value = json.loads(part)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict) or not fields <= value.keys():
+            raise ValueError(f"{path}:{number}: cut or spoilt; give the evaluation's command again")
+        found.append(value)
+    return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -55,7 +55,10 @@ Item = Mapping[str, Any]
 
 
 def validate(tasks: str | Path, catalogue: str | Path) -> list[str]:
-    """Every fault of a file of tasks as ``line: item: what is wrong``; none if all is as it should be."""
+    """Every fault of a file of tasks as ``line: item: what is wrong``; none if all is as it should be.
+
+    Raises OSError where there is no such file; sqlite3.Error where the catalogue is none, or a damaged one.
+    """
     found: list[str] = []
     seen: Counter[str] = Counter()
     uri = f"{Path(catalogue).resolve().as_uri()}?mode=ro&immutable=1"
@@ -275,11 +278,18 @@ def paid(price: int, voucher: Mapping[str, Any]) -> float:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0: every task is valid; 1: faults, one a line; 2: wrong usage."""
+    """0: every task is valid; 1: faults, one a line, or nothing that can be checked; 2: wrong usage."""
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
-    faults = validate(*arguments)
+    try:
+        faults = validate(*arguments)
+    except sqlite3.Error as error:
+        print(f"error: {arguments[1]}: no catalogue, or a damaged one ({error}); give another", file=sys.stderr)
+        return 1
+    except (OSError, UnicodeDecodeError) as error:
+        print(f"error: {arguments[0]}: cannot be read ({error}); give a file of tasks (.jsonl)", file=sys.stderr)
+        return 1
     print("\n".join(faults) if faults else "all tasks are valid")
     return 1 if faults else 0
 

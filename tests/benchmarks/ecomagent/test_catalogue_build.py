@@ -335,6 +335,8 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     assert [path.name for path in metadata_files([plain])] == ["Office.jsonl"]
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         metadata_files([tmp_path / "absent"])
+    with pytest.raises(ValueError, match="/dev/null: no ordinary file"):
+        metadata_files([Path("/dev/null")])
 
 
 def test_a_full_disk_is_told_and_what_was_there_stays(tmp_path: Path) -> None:

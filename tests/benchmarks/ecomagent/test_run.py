@@ -158,6 +158,19 @@ def test_records_play_again_without_their_agent(config: EcomAgentConfig) -> None
         assert again.record("oracle") == record
 
 
+def test_a_cut_file_cannot_be_played_again_and_is_named(
+    config: EcomAgentConfig, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate(config)
+    folder = Path(str(config.out))
+    for name in ("evaluation.json", "predictions.jsonl"):
+        whole = (folder / name).read_bytes()
+        (folder / name).write_bytes(whole[: len(whole) // 2])
+        assert replaying([str(folder), "--tasks", config.tasks, "--catalogue", config.catalogue]) == 1
+        assert f"{folder / name}:" in (said := capsys.readouterr().err) and "cut or spoilt" in said
+        (folder / name).write_bytes(whole)
+
+
 def test_a_folder_plays_again_and_what_comes_out_otherwise_is_told(
     config: EcomAgentConfig, capsys: pytest.CaptureFixture[str]
 ) -> None:

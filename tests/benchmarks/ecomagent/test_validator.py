@@ -157,6 +157,17 @@ def test_the_command_ends_with_the_verdict(
     assert main([]) == 2
 
 
+def test_files_that_cannot_be_checked_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "tasks.jsonl"
+    path.write_text("{}\n")
+    for tasks, catalogue, said in (
+        (path, tmp_path / "none.db", "none.db: no catalogue, or a damaged one (unable to open"),
+        (tmp_path / "none.jsonl", sample_catalogue(), "none.jsonl: cannot be read ([Errno 2] No such file"),
+    ):
+        assert main([str(tasks), str(catalogue)]) == 1
+        assert said in capsys.readouterr().err
+
+
 def test_its_own_voucher_arithmetic() -> None:
     fixed = {"discount_type": "fixed", "threshold": 30, "face_value": 5}
     assert (paid(3450, fixed), paid(2999, fixed)) == (2950, 2999)
