@@ -31,10 +31,13 @@ class EvaluationFolder:
 
     Args:
         sets: names of the sets of answers that it may hold, as patterns.
+        kind: what the folder is said to be of.
     """
 
-    def __init__(self, path: Path, identity: Mapping[str, Any], sets: Sequence[str] = SETS) -> None:
-        self.path, self.sets = path, sets
+    def __init__(
+        self, path: Path, identity: Mapping[str, Any], sets: Sequence[str] = SETS, kind: str = "evaluation"
+    ) -> None:
+        self.path, self.sets, self.kind = path, sets, kind
         self.identity: dict[str, Any] = json.loads(to_json(identity))
 
     def refuse_other(self, overwrite: bool = False) -> None:
@@ -48,15 +51,14 @@ class EvaluationFolder:
         if path.is_file():
             if overwrite:
                 return
-            try:
-                found = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError:
-                raise ValueError(f"{path} cannot be read; give --overwrite to start anew, or another --out") from None
+            found = as_object(path.read_text(encoding="utf-8", errors="replace"))
+            if found is None:
+                raise ValueError(f"{path} cannot be read; give --overwrite to start anew, or another --out")
             unlike = list(differences(found, self.identity))
             if unlike:
                 more = f" (and {len(unlike) - 1} more differences)" if len(unlike) > 1 else ""
                 raise ValueError(
-                    f"{self.path} holds another evaluation: {unlike[0]}{more}; give another --out, "
+                    f"{self.path} holds another {self.kind}: {unlike[0]}{more}; give another --out, "
                     "or --overwrite to start anew"
                 )
         elif self.path.is_dir() and any(not path.name.startswith(".") for path in self.path.iterdir()):

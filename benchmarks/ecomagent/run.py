@@ -79,10 +79,9 @@ def _evaluated(material: Material, folder: EvaluationFolder, threads: int) -> di
         Console(highlight=False).print(table(results))
         if crashed := results["runtime_error_count"]:
             first = results["runtime_error_examples"][0]
-            say.print(
-                f"{crashed} episodes broke down, first {first['id']}: {first['error_message']}; they count as wrong, "
-                "--retry_errors plays them again"
-            )
+            remedy = ", --retry_errors plays them again" if material.given is None else ""
+            why = f"first {first['id']}: {first['error_message']}"
+            say.print(f"{crashed} episodes broke down, {why}; they count as wrong{remedy}")
         write_report(folder.path)
         say.print(f"{folder.path}: {REPORT}, results.json, {EVALUATED}, {SUMMARY}")
     return results

@@ -183,8 +183,9 @@ def test_a_folder_of_something_else_is_never_taken(tmp_path: Path, overwrite: bo
         EvaluationFolder(tmp_path, IDENTITY).refuse_other(overwrite)
 
 
-def test_an_identity_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "evaluation.json").write_text('{"judgment": ')
+@pytest.mark.parametrize("text", ['{"judgment": ', "[1]", ""])
+def test_an_identity_that_cannot_be_read_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "evaluation.json").write_text(text)
     with pytest.raises(ValueError, match="cannot be read; give --overwrite"):
         EvaluationFolder(tmp_path, IDENTITY).refuse_other()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,15 +95,16 @@ def test_what_is_not_judged_is_said_in_words(judges: list[NamedJudge]) -> None:
             said = made.post(path, json=body)
             assert (said.status_code, words in said.text) == (status, True), said.text
         assert made.post("/judge", content=b"{").status_code == 422
+        kind = {"Content-Type": "application/json"}
         for path, text in (  # what Python reads, and JSON cannot say
             ("/plan", '{"goal": NaN, "script": ["a"], "products": [{"title": "t", "price": Infinity}]}'),
             ("/plan", '{"goal": "\\ud800", "script": ["a"], "products": []}'),
             ("/judge", '{"records": NaN}'),
         ):
-            said = made.post(path, content=text.encode())
+            said = made.post(path, content=text.encode(), headers=kind)
             assert (said.status_code, said.json()["detail"][0]["loc"][0]) == (422, "body")
         half = json.dumps({"judge": "step_product", "records": [row(1) | {"id": "\ud800"}]})
-        named = made.post("/judge", content=half.encode())
+        named = made.post("/judge", content=half.encode(), headers=kind)
         assert (named.status_code, named.json()["answers"][0]["id"]) == (200, "\\ud800")
         assert made.get("/nowhere").status_code == 404
         assert metric(made, "ecomjudge_requests_total", path="/judge", status="422") == 6

@@ -112,7 +112,7 @@ def test_every_figure_has_its_interval_and_its_baseline() -> None:
 
 def test_results_on_two_files_of_one_name_are_both_told() -> None:
     one = facts()["results"]["validation"]
-    results = tuple({**one, "n": n, "data": {"reference": "test.jsonl"}} for n in (21, 22))
+    results = tuple({**one, "n": n, "data": {"reference": "test.jsonl", "fingerprint": "e" * 64}} for n in (21, 22))
     text = card(SPEC, facts(), Place("org/judge", results=results))
     assert "| test.jsonl: 21, 7 yes |" in text and "| test.jsonl (2): 22, 7 yes |" in text
 

@@ -145,7 +145,7 @@ def _folder(
             name: getattr(config, name) for name in ("intents", "tasks", "min_features", "max_features", "name", "seed")
         },
     }
-    folder = EvaluationFolder(path, identity, ())
+    folder = EvaluationFolder(path, identity, (), "construction")
     folder.refuse_other(config.overwrite)
     if config.overwrite:
         folder.clear()

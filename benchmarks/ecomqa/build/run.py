@@ -154,7 +154,7 @@ def _identity(
 def _open(config: EcomQABuildConfig, identity: dict[str, Any]) -> Path:
     """The folder of this construction. Raises ValueError where it holds another one."""
     out = Path(config.out)
-    folder = EvaluationFolder(out, identity)
+    folder = EvaluationFolder(out, identity, kind="construction")
     folder.refuse_other(config.overwrite)
     if config.overwrite and out.is_dir():
         shutil.rmtree(out / STEPS, ignore_errors=True)

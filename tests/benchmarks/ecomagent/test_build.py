@@ -481,7 +481,7 @@ def test_a_killed_construction_goes_on_to_the_same_bytes(
     made = seen["made"]
     build(config)  # finished: nothing is made again
     assert seen["made"] == made
-    with pytest.raises(ValueError, match=r"holds another evaluation: settings.seed is 42 there and 7 here"):
+    with pytest.raises(ValueError, match=r"holds another construction: settings.seed is 42 there and 7 here"):
         build(replace(config, seed=7))
 
 
