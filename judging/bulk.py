@@ -98,7 +98,7 @@ def _check(config: BulkConfig, plans: bool, size: int, processes: int) -> None:
 
 
 def _digest(reference: str) -> str | None:
-    """What tells an input from what it was before; None where it is no file, or cannot be read (which is told later)."""
+    """What tells an input from what it was before; None where it is no file, or cannot be read (told later)."""
     try:
         return sha256(Path(reference)) if os.path.isfile(reference) else None
     except OSError:
