@@ -30,7 +30,7 @@ from transformers.utils.hub import extract_commit_hash
 
 from models.attention import IMPLEMENTATION, PACKABLE
 from models.checkpoint import Checkpoint
-from models.precision import fastest, set_float32_products
+from models.precision import fastest, speed_up_float32
 
 Head = Literal["classification", "verbalizer"]
 Dtype = Literal["auto", "exact", "float32", "bfloat16", "float16"]
@@ -133,8 +133,6 @@ def load_backbone(
     """
     config = load_config(checkpoint, settings.trust_remote_code)
     _check_architecture(checkpoint.name, config, settings)
-    if resolve_dtype(settings.dtype) == torch.float32:
-        set_float32_products(exact=settings.dtype == "exact")
     kwargs: dict[str, Any] = {
         **checkpoint.model_kwargs(settings.trust_remote_code),
         "dtype": resolve_dtype(settings.dtype),
@@ -161,6 +159,8 @@ def load_backbone(
         )
     model.config.pad_token_id = pad_token_id
     _same_on_every_cpu(model)
+    if settings.dtype != "exact" and resolve_dtype(settings.dtype) == torch.float32:
+        speed_up_float32(model)
     return model
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from benchmarks.ecomscript.fewshot import draw_shots
+from benchmarks.progress import progress
 from models.judge import Judge
 from models.scoring import Scoring
 from recipes.base import Prompt
@@ -28,13 +28,15 @@ def measure_growth(judge: Judge, say: Console) -> dict[str, list[dict[str, Any]]
     """Seconds for each size of each curve, with what is shared computed once, and with every prompt on its own."""
     jobs = [(curve, size, prompts) for curve, sizes in _curves(judge).items() for size, prompts in sizes.items()]
     found: dict[str, list[dict[str, Any]]] = {}
-    for curve, size, prompts in track(jobs, "how cost grows", console=say, disable=say.quiet):
-        encoded = judge.encoder.encode(prompts)
-        shared = min(_seconds(Scoring(judge, encoded)) for _ in range(ROUNDS))
-        apart = min(sum(_seconds(Scoring(judge, [row])) for row in encoded) for _ in range(ROUNDS))
-        tokens = sum(len(row["input_ids"]) for row in encoded)
-        line = {"size": size, "records": len(prompts), "tokens": tokens, "seconds": shared, "unshared_seconds": apart}
-        found.setdefault(curve, []).append(line)
+    with progress(say, "how cost grows", len(jobs)) as done:
+        for count, (curve, size, prompts) in enumerate(jobs):
+            done(count)
+            encoded = judge.encoder.encode(prompts)
+            shared = min(_seconds(Scoring(judge, encoded)) for _ in range(ROUNDS))
+            apart = min(sum(_seconds(Scoring(judge, [row])) for row in encoded) for _ in range(ROUNDS))
+            tokens = sum(len(row["input_ids"]) for row in encoded)
+            line = {"size": size, "records": len(prompts), "tokens": tokens, "seconds": shared}
+            found.setdefault(curve, []).append({**line, "unshared_seconds": apart})
     return found
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from models import precision
-from models.precision import Products, compute_dtype, fastest, flops_per_token, products, rate, set_float32_products
+from models.precision import Products, compute_dtype, fastest, flops_per_token, products, rate, speed_up_float32
 
 MEASURED = Products(float32=100.0, onednn=105.0, bfloat16=400.0, onednn_error=1.2)
 
@@ -67,15 +67,39 @@ def test_a_cache_that_cannot_be_written_costs_a_measurement_and_no_error(
     assert products() == MEASURED
 
 
+class Seen(nn.Module):
+    """A model that notes which library its parts would multiply with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+        self.linear.register_forward_hook(lambda *_: self.seen.append(_library()), prepend=True)
+        self.seen: list[str] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y: torch.Tensor = self.linear(x)
+        self.seen.append(_library())
+        return y
+
+
+def _library() -> str:
+    return str(torch.backends.mkldnn.matmul.fp32_precision)
+
+
 @pytest.mark.usefixtures("cache")
-def test_float32_goes_through_onednn_only_where_that_is_faster_and_never_if_exact(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_linear_layers_alone_go_through_onednn_and_only_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     faster = Products(float32=100.0, onednn=180.0, bfloat16=400.0, onednn_error=1.2)
-    for measured, exact, expected in ((faster, False, "bf16"), (faster, True, "none"), (MEASURED, False, "none")):
+    torch.backends.mkldnn.matmul.fp32_precision = "none"
+    for measured, expected in ((MEASURED, ["none", "none"]), (faster, ["bf16", "none"])):
         monkeypatch.setattr(precision, "products", lambda measured=measured: measured)
-        set_float32_products(exact)
-        assert torch.backends.mkldnn.matmul.fp32_precision == expected
+        model = Seen()
+        speed_up_float32(model)
+        model(torch.ones(1, 2))
+        assert model.seen == expected
+    speed_up_float32(failing := nn.Linear(2, 2))
+    with pytest.raises(RuntimeError):
+        failing(torch.ones(1, 3))
+    assert _library() == "none"
 
 
 def test_measuring_leaves_torch_as_it_was_and_gives_rates_above_nothing() -> None:
