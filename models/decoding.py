@@ -15,10 +15,10 @@ from torch.nn import functional
 from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from models.pieces import attend_in_pieces
+
 # The implementation's name for transformers. None of its mask functions bears it, so that it builds no masks.
 IMPLEMENTATION = "ecomjudge_slots"
-# Queries whose products with all keys are made at once: those of more fall out of a CPU's cache.
-PIECE = 64
 LAYER_TYPES = {"full_attention", "sliding_attention"}
 
 Layer = tuple[torch.Tensor, torch.Tensor]
@@ -136,7 +136,7 @@ class KeyValues:
         """Attention of the last tokens of one text, [1, query heads, new, size], to those of [1, heads, all, size] that
         each may see; [1, new, query heads, size]."""
         if query.device.type == "cpu":
-            return attend_in_pieces(query, key, value, scaling, window)
+            return causal_in_pieces(query, key, value, scaling, window)
         new, every = query.shape[2], key.shape[2]
         mask = None
         if new < every or window is not None:  # else each simply sees those before it
@@ -188,25 +188,19 @@ class KeyValues:
         return self._masks[key]
 
 
-def attend_in_pieces(
+def causal_in_pieces(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, window: int | None
 ) -> torch.Tensor:
-    """What `KeyValues._attend_behind` is, in plain products of a few queries with all keys that one of them sees.
-
-    On a CPU faster than torch's kernel in bfloat16, several times so behind a long beginning (docs/experiments.md).
-    """
+    """What `KeyValues._attend_behind` is, for a CPU."""
     new, heads = query.shape[2], key.shape[1]
     before = key.shape[2] - new
-    asked = (query[0] * scaling).unflatten(0, (heads, -1))  # query heads that share a key head side by side
-    found = torch.empty_like(asked)
-    for start in range(0, new, PIECE):
-        end = min(start + PIECE, new)
-        seen = slice(0 if window is None else max(0, before + start + 1 - window), before + end)
-        products = asked[:, :, start:end].flatten(1, 2) @ key[0, :, seen].transpose(1, 2)
+
+    def hide(table: torch.Tensor, start: int, end: int, seen: slice) -> None:
         back = torch.arange(before + start, before + end)[:, None] - torch.arange(seen.start, seen.stop)
-        unseen = back < 0 if window is None else (back < 0) | (back >= window)
-        products.unflatten(1, (-1, end - start)).masked_fill_(unseen, float("-inf"))
-        found[:, :, start:end] = (products.softmax(dim=-1) @ value[0, :, seen]).unflatten(1, (-1, end - start))
+        table.masked_fill_(back < 0 if window is None else (back < 0) | (back >= window), float("-inf"))
+
+    asked = (query[0] * scaling).unflatten(0, (heads, -1))  # query heads that share a key head side by side
+    found = attend_in_pieces(asked, key[0].transpose(1, 2), value[0], hide, window)
     return found.flatten(0, 1).transpose(0, 1)[None]
 
 

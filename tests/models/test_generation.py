@@ -18,7 +18,7 @@ from tiny import tiny_checkpoint
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from models.backbone import LoadSettings
-from models.decoding import attend_in_pieces
+from models.decoding import causal_in_pieces
 from models.generation import Chat, Completion, Message, SamplingSettings, chat
 from models.generators import find_generator, open_generator
 from models.local import LocalGenerator, common_prefix
@@ -145,7 +145,7 @@ def test_attention_in_pieces_is_attention(new: int, every: int, window: int | No
     seen = (back >= 0) & (back < (window or every))
     wide = [tensor.double().repeat_interleave(3, dim=1) for tensor in (key, value)]
     expected = torch.nn.functional.scaled_dot_product_attention(query.double(), *wide, attn_mask=seen, scale=0.3)
-    found = attend_in_pieces(query, key, value, 0.3, window)
+    found = causal_in_pieces(query, key, value, 0.3, window)
     assert torch.allclose(found.double(), expected.transpose(1, 2), atol=2e-6)
 
 
