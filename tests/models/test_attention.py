@@ -12,14 +12,14 @@ import torch
 from tiny import tiny_checkpoint
 from tiny_judges import PROMPTS, Prompt, shake
 
-from models import packing
+from models import attention, packing, pieces
 from models.attention import PACKABLE
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.judge import Judge, new_judge
 from models.lora import LoraSettings
 from models.packing import Packed, pack
-from models.scoring import Scoring
+from models.scoring import Scoring, margins
 
 # A window shorter than the prompts, where an architecture has one.
 WINDOWS: dict[str, dict[str, Any]] = {
@@ -39,8 +39,8 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], tuple
             tmp_path_factory.mktemp("attention") / architecture, architecture, **WINDOWS.get(architecture, {})
         )
         judges = []
-        for attention in (None, "sdpa"):
-            settings = LoadSettings(head=head, dtype="float32", attention=attention)  # type: ignore[arg-type]
+        for how in (None, "sdpa"):
+            settings = LoadSettings(head=head, dtype="float32", attention=how)  # type: ignore[arg-type]
             torch.manual_seed(0)
             judge = new_judge(
                 resolve(str(folder)), "j", "j-1", ("No", "Yes"), settings, LoraSettings(rank=4, alpha=8, dropout=0.0)
@@ -90,10 +90,16 @@ def test_a_prefix_computed_once_serves_every_batch(
     encoded = packs.encoder.encode(ROWS)
     scoring = Scoring(packs, encoded, token_budget=30)
     assert len(scoring.batches) > 2 and scoring.prefix >= 3
-    for rows, margins in scoring:
-        with torch.inference_mode():
-            alone = torch.cat([plain.logits(plain.collate([encoded[row]])) for row in rows])
-        assert abs(margins - (alone[:, 1] - alone[:, 0]).numpy()).max() < 1e-5
+    found = dict(enumerate(margins(packs, encoded, token_budget=30)))
+    with torch.inference_mode():
+        alone = torch.cat([plain.logits(plain.collate([row])) for row in encoded])
+    expected = dict(enumerate((alone[:, 1] - alone[:, 0]).tolist()))
+    assert found == pytest.approx(expected, abs=1e-5)
+    # Large trees one after the other, in pieces of a few queries.
+    monkeypatch.setattr(attention, "LARGE", 0)
+    monkeypatch.setattr(pieces, "TABLE", 0)
+    monkeypatch.setattr(pieces, "FEWEST", 4)
+    assert dict(enumerate(margins(packs, encoded, token_budget=30))) == pytest.approx(expected, abs=1e-5)
 
 
 def test_gradient_checkpointing_computes_the_same_layout_again(
