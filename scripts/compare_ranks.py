@@ -1,7 +1,8 @@
 """Compare how two tables order the same models: `python scripts/compare_ranks.py published results/ecomqa --column CC`.
 
 A table is `published` (the main table of the ChineseEcomQA paper), a CSV file with a column `model`, or a folder of
-results whose reports were written. Prints the shifts and correlations and writes the slope picture as one HTML file.
+results whose reports were written. Averages are worked out anew, over the sub-concepts that all shared models have in
+both. Prints the shifts and correlations and writes the slope picture as one HTML file.
 
 examples:
   python scripts/compare_ranks.py published results/ecomqa
@@ -19,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.ecomqa.rank_page import ranks_page, signed
-from benchmarks.ecomqa.ranks import RankComparison, compare_ranks, read_scores
+from benchmarks.ecomqa.ranks import AVERAGE, RankComparison, compare_tables, read_scores
 from benchmarks.results import write_text
 from models.endings import ends_in_words
 from train.helping import described
@@ -29,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
     parser = described(str(__doc__))
     parser.add_argument("first", help="the table whose order comes first")
     parser.add_argument("second", help="the table it is compared with")
-    parser.add_argument("--column", default="average", help="the score, in the first table and in the second")
+    parser.add_argument("--column", default=AVERAGE, help="the score, in the first table and in the second")
     parser.add_argument("--second_column", help="the score in the second table, where it has another name there")
     parser.add_argument("--out", type=Path, default=Path("ranks.html"), help="the HTML file")
     return parser
@@ -41,17 +42,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser().parse_args(arguments)
     columns = (given.column, given.second_column or given.column)
     names = (given.first, given.second) if columns[0] == columns[1] else columns
-    comparison = compare_ranks(read_scores(given.first, columns[0]), read_scores(given.second, columns[1]))
-    write_text(given.out, ranks_page(comparison, names, " and ".join(dict.fromkeys(columns))))
-    Console(highlight=False).print(shown(comparison, names))
+    tables = read_scores(given.first, columns[0]), read_scores(given.second, columns[1])
+    comparison = compare_tables(*tables, columns)
+    measures = comparison.measures(columns)
+    write_text(given.out, ranks_page(comparison, names, measures))
+    Console(highlight=False).print(shown(comparison, names, measures))
     print(given.out)
     return 0
 
 
-def shown(comparison: RankComparison, names: tuple[str, str]) -> Table:
+def shown(comparison: RankComparison, names: tuple[str, str], measures: str) -> Table:
     rho, tau = comparison.spearman, comparison.kendall
     caption = "no order in one of them" if rho is None else f"Spearman's rho {rho:.3f}, Kendall's tau-b {tau:.3f}"
-    table = Table("", *names, "shift", title=f"{len(comparison.shifts)} models", caption=caption)
+    table = Table("", *names, "shift", title=f"{len(comparison.shifts)} models, {measures}", caption=caption)
     for one in comparison.shifts:
         cells = (f"{one.first_rank} ({one.first:.1f})", f"{one.second_rank} ({one.second:.1f})")
         table.add_row(one.model, *cells, signed(one.shift))

@@ -50,8 +50,12 @@ def _p_value(p: float | None) -> str:
     return "below 0.001" if p is not None and p < 0.001 else number(p)
 
 
-def ranks_page(comparison: RankComparison, names: tuple[str, str], column: str) -> str:
-    """The comparison as one HTML file: slope picture, correlations, and the table."""
+def ranks_page(comparison: RankComparison, names: tuple[str, str], measures: str) -> str:
+    """The comparison as one HTML file: slope picture, correlations, and the table.
+
+    Args:
+        measures: what was compared, in words.
+    """
     shifts = comparison.shifts
     rows: list[list[Content]] = [
         [one.model, one.first_rank, one.second_rank, signed(one.shift), number(one.first, 1), number(one.second, 1)]
@@ -60,7 +64,7 @@ def ranks_page(comparison: RankComparison, names: tuple[str, str], column: str) 
     numbers = ("rank " + names[0], "rank " + names[1], "shift", names[0], names[1])
     columns = [Column("model"), *(Column(name, "number") for name in numbers)]
     lead = (
-        f"{len(shifts)} models by {column}. Spearman's rho {number(comparison.spearman)} "
+        f"{len(shifts)} models, {measures}. Spearman's rho {number(comparison.spearman)} "
         f"(p {_p_value(comparison.spearman_p)}), Kendall's tau-b {number(comparison.kendall)} "
         f"(p {_p_value(comparison.kendall_p)})."
     )

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.ecomqa.data import SUB_CONCEPTS
 from benchmarks.ecomqa.published import published_accuracy, published_rag, published_thinking
 from benchmarks.ecomqa.rank_page import ranks_page, shortened, slope_chart
-from benchmarks.ecomqa.ranks import compare_ranks, read_scores
+from benchmarks.ecomqa.ranks import compare_ranks, compare_tables, read_scores
 
 
 def test_shifts_by_hand() -> None:
@@ -51,22 +52,62 @@ def test_names_pair_whatever_their_case_and_others_are_named() -> None:
     found = compare_ranks({"Qwen2.5-7B": 1, "GPT-4o": 2, "x": 3}, {"qwen2.5-7b": 5, "gpt-4o": 4, "y": 1})
     assert [one.model for one in found.shifts] == ["GPT-4o", "Qwen2.5-7B"]
     assert found.alone == ("x", "y")
-    with pytest.raises(ValueError, match="share 1 models; ranks need two"):
-        compare_ranks({"a": 1, "b": 2}, {"a": 1, "c": 2})
+    told = (
+        "share 1 models; ranks need two.*equal names.*first table has a, b, the second A, c, d, e, f and 2 more; make"
+    )
+    with pytest.raises(ValueError, match=told):
+        compare_ranks({"a": 1, "b": 2}, dict.fromkeys("Acdefgh", 1))
 
 
 def test_published_orders_by_the_definition_of_kendall() -> None:
     """All pairs of the 27 models counted one by one, the average against brand knowledge."""
     table = published_accuracy()
-    first, second = read_scores("published"), read_scores("published", "BC")
-    assert len(table) == 27 and first["DeepSeek-R1"] == 74.0
+    average = {model: sum(scores[task] for task in SUB_CONCEPTS) / 10 for model, scores in table.items()}
+    found = compare_tables(read_scores("published"), read_scores("published", "BC"), ("average", "BC"))
+    assert len(table) == len(found.shifts) == 27 and found.over == tuple(SUB_CONCEPTS)
     signs = [
-        ((first[a] > first[b]) - (first[a] < first[b]), (second[a] > second[b]) - (second[a] < second[b]))
+        (
+            (average[a] > average[b]) - (average[a] < average[b]),
+            (table[a]["BC"] > table[b]["BC"]) - (table[a]["BC"] < table[b]["BC"]),
+        )
         for a, b in combinations(table, 2)
     ]
     agree = sum(x * y for x, y in signs)
     untied = [sum(bool(sign[k]) for sign in signs) for k in (0, 1)]
-    assert compare_ranks(first, second).kendall == pytest.approx(agree / (untied[0] * untied[1]) ** 0.5)
+    assert found.kendall == pytest.approx(agree / (untied[0] * untied[1]) ** 0.5)
+
+
+def test_averages_are_over_the_sub_concepts_that_all_shared_models_have_in_both_tables(tmp_path: Path) -> None:
+    """By the ten of the first table a is ahead, by what was asked of both models in the second it is behind."""
+    (tmp_path / "one.csv").write_text("model,average,IC,CC,SC\na,80,100,60,80\nb,40,0,70,50\nc,9,9,9,9\n")
+    (tmp_path / "two.csv").write_text("model,average,IC,CC,SC\nA,75,90,60,\nB,30,,50,10\n")
+    first, second = (read_scores(str(tmp_path / f"{name}.csv")) for name in ("one", "two"))
+    found = compare_tables(first, second, ("average", "average"))
+    assert found.over == ("CC",) and found.alone == ("c",)
+    assert [(one.model, one.first, one.second) for one in found.shifts] == [("b", 70, 50), ("a", 60, 60)]
+    assert found.measures(("average", "average")) == "mean of 1 sub-concept: CC"
+    (tmp_path / "two.csv").write_text("model,CC,SC\nA,60,10\nB,50,90\n")
+    found = compare_tables(first, read_scores(str(tmp_path / "two.csv")), ("average", "average"))
+    assert {one.model: (one.first, one.second) for one in found.shifts} == {"a": (70, 35), "b": (60, 70)}
+    told = found.measures(("average", "average"))
+    assert told == "mean of 2 sub-concepts: CC, SC"
+    assert f"2 models, {told}." in ranks_page(found, ("one", "two"), told)
+    assert found.measures(("average", "SC")) == f"{told} and SC"
+
+
+def test_averages_over_nothing_in_common_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("model,average,IC,CC\nDeepSeek-R1,50,50,\nGPT-4o,60,,60\n")
+    with pytest.raises(ValueError, match=r"no sub-concept has a score for each of the 2 models .* give tables with"):
+        compare_tables(read_scores("published"), read_scores(str(tmp_path / "t.csv")), ("average", "average"))
+
+
+def test_the_command_says_what_it_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from scripts.compare_ranks import main
+
+    (tmp_path / "t.csv").write_text("model,average,SC,CC\nDeepSeek-R1,50,40,60\nGPT-4o,60,50,70\n")
+    assert main(["published", str(tmp_path / "t.csv"), "--out", str(tmp_path / "r.html")]) == 0
+    assert "2 models, mean of 2 sub-concepts: CC, SC" in " ".join(capsys.readouterr().out.split())
+    assert "mean of 2 sub-concepts: CC, SC" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_published_tables_are_whole() -> None:
@@ -80,32 +121,42 @@ def test_tables_come_from_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "scores.csv").write_text("\ufeffmodel,average,CC\r\na,40.5,1\r\n", encoding="utf-8")
     (tmp_path / "two").mkdir()
-    (tmp_path / "two" / "scores.csv").write_text("model,average,CC\nb,50,2\n", encoding="utf-8")
-    assert read_scores(str(tmp_path)) == {"a": 40.5, "b": 50.0}
-    assert read_scores(str(tmp_path / "two" / "scores.csv"), "CC") == {"b": 2.0}
+    (tmp_path / "two" / "scores.csv").write_text("model,average,CC,BC\nb,50,2,\n", encoding="utf-8")
+    assert read_scores(str(tmp_path)) == {"a": {"CC": 1}, "b": {"CC": 2}}
+    assert read_scores(str(tmp_path / "two" / "scores.csv"), "average") == {"b": {"CC": 2}}
+    with pytest.raises(ValueError, match=r"scores\.csv:1: BC: '' is not a number"):
+        read_scores(str(tmp_path / "two"), "BC")
+
+
+def test_a_model_in_two_results_of_a_folder_is_not_taken_from_either(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scores.csv").write_text(f"model,average,CC\na,{len(name)},1\n")
+    with pytest.raises(ValueError, match=r"two/scores\.csv: model 'a' stands in .*one/scores\.csv too; give a folder"):
+        read_scores(str(tmp_path))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name,average\na,1\n", r"t\.csv: no column 'model'"),
-        ("model,averag\na,1\n", "no column 'average'; did you mean 'averag'"),
-        ("model,average\na,1\na,2\n", ":2: model 'a' has a row already"),
-        ("model,average\na,good\n", r"t\.csv:1: average: 'good' is not a number"),
-        ("model,average\na\n", ":1: average: None is not a number"),
-        ("average,model\n1\n", r"t\.csv:1: model: empty; give its name"),
-        ("model,average\na,1,2\n", r"t\.csv:1: cells beyond the header's columns"),
-        ('model,average\n"a,1\n', r"t\.csv: cannot be read as CSV"),
-        ("model,average\n", r"t\.csv: no rows; give a CSV table"),
+        ("name,score\na,1\n", r"t\.csv: no column 'model'"),
+        ("model,total\na,1\n", "no column 'score'; did you mean 'total'"),
+        ("model,score\na,1\na,2\n", ":2: model 'a' has a row already"),
+        ("model,score\na,good\n", r"t\.csv:1: score: 'good' is not a number"),
+        ("model,score\na\n", ":1: score: None is not a number"),
+        ("score,model\n1\n", r"t\.csv:1: model: empty; give its name"),
+        ("model,score\na,1,2\n", r"t\.csv:1: cells beyond the header's columns"),
+        ('model,score\n"a,1\n', r"t\.csv: cannot be read as CSV"),
+        ("model,score\n", r"t\.csv: no rows; give a CSV table"),
         ("", r"t\.csv: no rows; give a CSV table"),
-        ("model\na\n", r"t\.csv: no column 'average'; there are no scores"),
+        ("model\na\n", r"t\.csv: no column 'score'; there are no scores"),
     ],
 )
 def test_what_is_no_table_is_told(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
-        read_scores(str(path))
+        read_scores(str(path), "score")
 
 
 def test_absent_tables_are_told(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_other_programs_get_a_table(folder: Path, results: dict[str, Any]) -> No
     (row,) = csv.DictReader((folder / "scores.csv").read_text(encoding="utf-8").splitlines())
     assert list(row) == ["model", "average", *SUB_CONCEPTS] and row["model"] == "思考者"
     assert float(row["PC"]) == pytest.approx(results["sub_concepts"]["PC"]["accuracy"]["value"], abs=0.005)
-    assert read_scores(str(folder.parent), "PC") == {"思考者": float(row["PC"])}
+    assert read_scores(str(folder.parent), "PC") == {"思考者": {"PC": float(row["PC"])}}
 
 
 def test_markdown_is_a_table_of_as_many_rows_as_sub_concepts_and_their_mean(folder: Path, results: Any) -> None:
