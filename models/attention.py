@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -161,12 +162,14 @@ def _attend_tree_by_tree(
     found = torch.empty_like(q)
     for tree in range(trees):
         keys[..., count:], values[:, count:] = k[tree].permute(1, 2, 0), v[tree].transpose(0, 1)
-
-        def hide(table: torch.Tensor, start: int, end: int, _: slice, hidden: torch.Tensor = hidden[tree]) -> None:
-            table[..., count:].masked_fill_(hidden[start:end, :end], float("-inf"))
-
+        hide = partial(_hide_others, hidden[tree], count)
         found[tree] = attend_in_pieces(asked[tree], keys, values, hide).permute(2, 0, 1, 3)
     return found.flatten(0, 1)
+
+
+def _hide_others(hidden: torch.Tensor, count: int, table: torch.Tensor, start: int, end: int, _: slice) -> None:
+    """`models.pieces.Hide` of a tree behind ``count`` tokens, with what each of its tokens does not see in the tree."""
+    table[..., count:].masked_fill_(hidden[start:end, :end], float("-inf"))
 
 
 def _scores(q: torch.Tensor, inside: torch.Tensor, above: torch.Tensor, rule: _Rule) -> torch.Tensor:
