@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Protocol, get_args
 
 Role = Literal["system", "user", "assistant"]
+Finish = Literal["stop", "length", "too_long"]
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,23 @@ class Completion:
         text: the answer without its end token; where the template has opened a reasoning block for the model
             (``<think>``), the text begins with that tag.
         tokens, prompt_tokens: tokens written and read.
-        finish: ``length`` where the limit cut the text.
+        finish: ``length`` where the limit cut the text; ``too_long`` where a server found the chat too long for its
+            model, and nothing was written.
     """
 
     text: str
     tokens: int
     prompt_tokens: int
-    finish: Literal["stop", "length"]
+    finish: Finish
+
+
+def as_completion(entry: Any) -> Completion | None:
+    """The completion that a JSON object tells of, whatever else is in it; None where it is not of that form."""
+    if not isinstance(entry, dict):
+        return None
+    text, finish, *counts = (entry.get(name) for name in ("text", "finish", "tokens", "prompt_tokens"))
+    whole = isinstance(text, str) and finish in get_args(Finish) and all(type(count) is int for count in counts)
+    return Completion(**{field.name: entry[field.name] for field in fields(Completion)}) if whole else None
 
 
 class Generator(Protocol):

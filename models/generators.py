@@ -24,6 +24,7 @@ def find_generator(
     rows: int | None = None,
     device: torch.device | str = "cpu",
     concurrency: int | None = None,
+    anew: bool = False,
 ) -> Found:
     """Find the generator that a reference names; a local checkpoint's weights are read when it is opened.
 
@@ -34,6 +35,7 @@ def find_generator(
         settings: precision, quantization and the like of a local checkpoint.
         rows: texts that a local checkpoint writes side by side.
         concurrency: requests that a server gets at once.
+        anew: ask a server even what it has answered before, and keep the new answers.
 
     Raises ValueError or FileNotFoundError in words.
     """
@@ -44,7 +46,7 @@ def find_generator(
         if not model or adapter:
             what = "an adapter is the server's to load" if adapter else "no model is named"
             raise ValueError(f"{reference}: {what}; give http://host:port/v1#model, with a name that the server lists")
-        served = ServerGenerator(url, model, cache_folder() / "served.sqlite", concurrency or CONCURRENCY)
+        served = ServerGenerator(url, model, cache_folder() / "served.sqlite", concurrency or CONCURRENCY, anew=anew)
         return Found(served.name, served.facts, lambda: served)
     if reference.startswith(VLLM):
         from models.vllm_engine import find_vllm

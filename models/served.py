@@ -4,23 +4,40 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
+import logging
+import os
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import openai
 
+from models.answer_cache import AnswerCache
 from models.generation import Chat, Completion, SamplingSettings
+from models.served_reply import ServedReply, read_reply
+
+log = logging.getLogger(__name__)
 
 CONCURRENCY = 16  # requests at once
 RETRIES = 10  # tries again after a failure that may pass; the waits double from half a second to eight, a minute in all
 TIMEOUT = 600.0  # seconds for one answer
+PATIENCE = 10.0  # seconds without any answer after which it is said who is waited for
 REFUSALS = (401, 403, 404)  # of whoever has this key, or asks for this model
+# What servers say, in these or similar words, of a chat that is too long for the model; and under which statuses.
+TOO_LONG = (
+    "context length",
+    "context size",
+    "context window",
+    "context_length",
+    "maximum context",
+    "too long",
+    "too many tokens",
+)
+TOO_LONG_STATUSES = (400, 413, 422)
 NO_COMPLETION = "what it answers is no chat completion; give the address of an OpenAI-compatible server, /v1 included"
 
 
@@ -28,12 +45,14 @@ class ServerError(ValueError):
     """What a server did in place of answering, in words that name it. ``status`` is HTTP's; None where there is none.
 
     Where it is ``for_everyone`` the server cannot be reached, or refuses whoever asks as we do: no other request will
-    fare better.
+    fare better. Where it is ``too_long`` the chat does not fit the model.
     """
 
-    def __init__(self, message: str, status: int | None = None, for_everyone: bool = False) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, for_everyone: bool = False, too_long: bool = False
+    ) -> None:
         super().__init__(message)
-        self.status, self.for_everyone = status, for_everyone
+        self.status, self.for_everyone, self.too_long = status, for_everyone, too_long
 
 
 class ServerGenerator:
@@ -41,10 +60,17 @@ class ServerGenerator:
 
     Overload, timeouts and lost connections are tried again after growing waits (the client does that, and keeps to
     what the server asks for). What was answered is kept on disk, and not asked again for the same server, model, chat
-    and settings. A key is taken from OPENAI_API_KEY.
+    and settings. A key is taken from OPENAI_API_KEY. A chat that the server finds too long ends as ``too_long``.
 
     Args:
         cache: the file to keep answers in; None keeps none.
+        anew: ask even what was answered before, and keep the new answers instead.
+
+    Attributes:
+        facts: the model and a digest of its server's address, which tells two servers apart and publishes neither.
+        recalled: how many answers came from the cache.
+
+    Raises ValueError for an address that is none, and for a key that cannot be sent.
     """
 
     context: int | None = None
@@ -57,12 +83,15 @@ class ServerGenerator:
         concurrency: int = CONCURRENCY,
         retries: int = RETRIES,
         timeout: float = TIMEOUT,
+        anew: bool = False,
     ) -> None:
-        self.url, self.model, self.name = url.rstrip("/"), model, model
-        self.facts: dict[str, Any] = {"served": model}
-        self.concurrency = concurrency
+        self.url, self.model, self.name = _address(url), model, model
+        server = hashlib.sha256(self.url.encode()).hexdigest()[:12]
+        self.facts: dict[str, Any] = {"served": model, "server": server}
+        self.concurrency, self.anew = concurrency, anew
         self.client = _client(self.url, retries, timeout)
         self.cache = AnswerCache(cache) if cache else None
+        self.recalled, self.lock = 0, threading.Lock()
 
     def prompt_tokens(self, chats: Sequence[Chat]) -> None:
         """The server alone counts them."""
@@ -81,21 +110,32 @@ class ServerGenerator:
         """
         wanted = self.plan(chats, settings) if batches is None else batches
         pool = ThreadPoolExecutor(self.concurrency)
+        asked: dict[Future[Completion], int] = {}
+        silence = threading.Timer(PATIENCE, log.warning, (f"{self.url}: no answer from {self.model} yet; waiting",))
+        silence.daemon = True
+        silence.start()
         try:
-            asked = {pool.submit(self._answer, chats[row], settings): row for batch in wanted for row in batch}
+            asked |= {pool.submit(self._answer, chats[row], settings): row for batch in wanted for row in batch}
             for future in as_completed(asked):
+                silence.cancel()
                 yield asked[future], future.result()
         finally:
-            pool.shutdown(cancel_futures=True)
+            silence.cancel()
+            pool.shutdown(wait=False, cancel_futures=True)
+            if under_way := sum(future.running() for future in asked):
+                log.warning("%s: stopping; %d answers under way are waited for", self.url, under_way)
+            pool.shutdown()
 
     def _answer(self, chat: Chat, settings: SamplingSettings) -> Completion:
         request = self._request(chat, settings)
         key = hashlib.sha256(json.dumps([self.url, chat.sample, request], sort_keys=True).encode()).hexdigest()
-        if self.cache and (found := self.cache.get(key)):
+        if self.cache and not self.anew and (found := self.cache.get(key)):
+            with self.lock:
+                self.recalled += 1
             return found
         completion = self._complete(request)
-        if self.cache:
-            self.cache.put(key, completion)
+        if self.cache and completion.finish != "too_long":
+            self.cache.put(key, completion, replace=self.anew)
         return completion
 
     def _request(self, chat: Chat, settings: SamplingSettings) -> dict[str, Any]:
@@ -116,32 +156,35 @@ class ServerGenerator:
             request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": settings.thinking}}
         return request
 
-    def ask(self, request: dict[str, Any]) -> Any:
-        """The server's chat completion for a request as OpenAI's client takes it, with one choice at least.
+    def ask(self, request: dict[str, Any]) -> ServedReply:
+        """The server's chat completion for a request as OpenAI's client takes it.
 
         Raises ServerError.
         """
         try:
-            answer = self.client.chat.completions.create(**request)
+            answer = self.client.chat.completions.with_raw_response.create(**request)
+            return read_reply(answer.http_response.text)
         except openai.APITimeoutError as error:
             raise ServerError(f"{self.url}: no answer in time ({error})") from error
         except openai.APIConnectionError as error:
             told = error.__cause__ or error
             raise ServerError(f"{self.url}: no answer ({told}); is the server running?", for_everyone=True) from error
         except openai.APIStatusError as error:
-            refused = error.status_code in REFUSALS
-            raise ServerError(f"{self.url}: {self.model}: {_reason(error)}", error.status_code, refused) from error
+            refused, status = error.status_code in REFUSALS, error.status_code
+            long = status in TOO_LONG_STATUSES and any(words in error.message.lower() for words in TOO_LONG)
+            raise ServerError(f"{self.url}: {self.model}: {_reason(error)}", status, refused, long) from error
         except (openai.OpenAIError, ValueError) as error:
-            raise ServerError(f"{self.url}: {NO_COMPLETION} ({error})") from error
-        if not getattr(answer, "choices", None):
-            raise ServerError(f"{self.url}: {NO_COMPLETION} ({str(answer)[:100]!r})")
-        return answer
+            raise ServerError(f"{self.url}: {self.model}: {NO_COMPLETION} ({error})") from error
 
     def _complete(self, request: dict[str, Any]) -> Completion:
-        answer = self.ask(request)
+        try:
+            answer = self.ask(request)
+        except ServerError as error:
+            if error.too_long:
+                return Completion("", 0, 0, "too_long")
+            raise
         choice, usage = answer.choices[0], answer.usage
-        reasoning = getattr(choice.message, "reasoning_content", None) or getattr(choice.message, "reasoning", None)
-        text = choice.message.content or ""
+        reasoning, text = choice.message.thought, choice.message.content or ""
         return Completion(
             text=_with_reasoning(reasoning, text) if reasoning else text,
             tokens=usage.completion_tokens if usage else 0,
@@ -150,7 +193,21 @@ class ServerGenerator:
         )
 
 
+def _address(url: str) -> str:
+    """An address in its plain form. Raises ValueError where it is none."""
+    try:
+        parts = urlsplit(url.rstrip("/"))
+        port = parts.port  # raises where it is no number
+    except ValueError as error:
+        raise ValueError(f"{url}: no address of a server ({error}); give http://host:port/v1#model") from error
+    if not parts.hostname or port == 0 or not url.isprintable() or " " in url:
+        raise ValueError(f"{url!r}: no address of a server; give http://host:port/v1#model")
+    return parts._replace(netloc=parts.netloc.lower() if "@" not in parts.netloc else parts.netloc).geturl()
+
+
 def _client(url: str, retries: int, timeout: float) -> openai.OpenAI:
+    if not os.environ.get("OPENAI_API_KEY", "").isascii():
+        raise ValueError("OPENAI_API_KEY holds characters that no key has; set it to the server's key, or to nothing")
     try:
         return openai.OpenAI(base_url=url, max_retries=retries, timeout=timeout)
     except openai.OpenAIError:  # no key in the environment; a server of one's own asks for none
@@ -169,28 +226,3 @@ def _reason(error: openai.APIStatusError) -> str:
 def _with_reasoning(reasoning: str, text: str) -> str:
     """Reasoning that a server has parted from the answer, before it again; left open where no answer came."""
     return f"<think>\n{reasoning.strip()}\n</think>\n\n{text}" if text else f"<think>\n{reasoning.strip()}"
-
-
-class AnswerCache:
-    """Completions on disk under a key, for any number of threads and processes."""
-
-    def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path, self.lock = path, threading.Lock()
-        with closing(self._open()) as base, base:
-            base.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, completion TEXT)")
-
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=60)
-
-    def get(self, key: str) -> Completion | None:
-        """What was kept under the key."""
-        with closing(self._open()) as base:
-            found = base.execute("SELECT completion FROM answers WHERE key = ?", (key,)).fetchone()
-        return Completion(**json.loads(found[0])) if found else None
-
-    def put(self, key: str, completion: Completion) -> None:
-        """Keep a completion; the first one stays."""
-        line = json.dumps(asdict(completion), ensure_ascii=False)
-        with self.lock, closing(self._open()) as base, base:
-            base.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (key, line))

@@ -11,10 +11,7 @@ from benchmarks.ecomagent.playing import PlayerGone
 from benchmarks.ecomagent.replies import Reply, ToolCall
 from models.generation import SamplingSettings
 from models.served import ServerError, ServerGenerator
-
-BAD_REQUEST = 400
-# What servers say, in these or similar words, of a conversation that is too long for the model.
-TOO_LONG = ("context length", "context window", "context_length", "maximum context", "too long", "too many tokens")
+from models.served_reply import ServedReply
 
 
 class ServerAgent:
@@ -44,7 +41,7 @@ class ServerAgent:
             except ServerError as error:
                 if error.for_everyone:
                     raise PlayerGone(str(error)) from error
-                if error.status != BAD_REQUEST or not any(words in str(error).lower() for words in TOO_LONG):
+                if not error.too_long:
                     raise
                 if not episode.shorten():
                     return Reply(overflow=True)
@@ -68,20 +65,19 @@ class ServerAgent:
             request["extra_body"] = {"chat_template_kwargs": {"enable_thinking": self.sampling.thinking}}
         return request
 
-    def _read(self, answer: Any, seconds: float) -> Reply:
+    def _read(self, answer: ServedReply, seconds: float) -> Reply:
         message, usage = answer.choices[0].message, answer.usage
         calls = [
-            ToolCall(call.id, call.function.name, call.function.arguments)
+            ToolCall(call.id or "", call.function.name, call.function.arguments)
             for call in message.tool_calls or ()
-            if call.type == "function"
+            if call.type == "function" and call.function
         ]
-        reasoning = getattr(message, "reasoning_content", None) or getattr(message, "reasoning", None) or ""
-        details = getattr(usage, "prompt_tokens_details", None)
-        kept = getattr(details, "cached_tokens", None)
+        details = usage.prompt_tokens_details if usage else None
+        kept = details.cached_tokens if details else None
         return Reply(
             content=message.content or "",
             calls=tuple(calls),
-            reasoning=reasoning,
+            reasoning=message.thought,
             input_tokens=usage.prompt_tokens if usage else None,
             output_tokens=usage.completion_tokens if usage else None,
             computed_tokens=usage.prompt_tokens - kept if usage and kept is not None else None,

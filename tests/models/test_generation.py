@@ -22,7 +22,7 @@ from models.decoding import causal_in_pieces
 from models.generation import Chat, Completion, Message, SamplingSettings, chat
 from models.generators import find_generator, open_generator
 from models.local import LocalGenerator, common_prefix
-from models.served import AnswerCache, ServerGenerator
+from models.served import ServerGenerator
 
 SHOTS = "You check plans. Given a goal and a script of ordered steps, say whether following the script is feasible."
 CHATS = [
@@ -442,14 +442,6 @@ def test_what_was_answered_is_not_asked_again(server: Server, tmp_path: Path) ->
     written(ServerGenerator(server.url, "other", cache), chats[:1], SamplingSettings())
     written(ServerGenerator(server.url, "m", cache), [chat("abc", sample=1)], SamplingSettings())
     assert len(server.requests) == 5
-
-
-def test_the_first_answer_under_a_key_stays(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "answers.sqlite")
-    cache.put("k", Completion("a", 1, 2, "stop"))
-    cache.put("k", Completion("b", 1, 2, "stop"))
-    assert cache.get("k") == Completion("a", 1, 2, "stop")
-    assert cache.get("other") is None
 
 
 def test_reasoning_that_a_server_parts_from_the_answer_is_put_back(server: Server) -> None:
