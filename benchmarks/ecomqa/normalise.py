@@ -9,7 +9,8 @@ from typing import Any
 
 # Before an answer: the cue of the question (in bold or not), or words that announce it.
 CUE = re.compile(
-    r"^\s*(?:\*{0,3}\s*(?:最终|正确|我的)?(?:答案|回答|选项)\s*\*{0,3}\s*(?:[:：是为]|应为)+\s*\*{0,3}|answer\s*[:：])\s*",
+    r"^\s*(?:\*{0,3}\s*(?:最终|正确|我的)?(?:答案|回答|选项)\s*\*{0,3}\s*"
+    r"(?:[:：]+\s*(?:应[为是])?|(?:应[为是]|[是为])\s*[:：]*)\s*\*{0,3}|answer\s*[:：])\s*",
     re.I,
 )
 EDGES = " \t\n\r\"'“”‘’「」『』《》〈〉`*_#。．.,，;；:：!！?？、…~-"
@@ -66,12 +67,17 @@ def contains(text: str, part: str, simplify: bool = True) -> bool:
 
 def mentioned(text: str, names: tuple[str, ...]) -> list[str]:
     """The names that stand in a text, each once, in order. Of two that overlap the longer counts (不相关, not 相关)."""
-    plain = {normal(name): name for name in sorted(names, key=len)}
-    forms = sorted(filter(None, plain), key=len, reverse=True)
+    return list(dict.fromkeys(name for name, _, _ in places(normal(text), names)))
+
+
+def places(plain: str, names: tuple[str, ...]) -> list[tuple[str, int, int]]:
+    """(name, start, end) of each place of a normal text where a name stands; of two that overlap the longer counts."""
+    known = {normal(name): name for name in sorted(names, key=len)}
+    forms = sorted(filter(None, known), key=len, reverse=True)
     if not forms:
         return []
     pattern = re.compile("|".join(_whole(form) for form in forms))
-    return list(dict.fromkeys(plain[found[0]] for found in pattern.finditer(normal(text))))
+    return [(known[found[0]], found.start(), found.end()) for found in pattern.finditer(plain)]
 
 
 def _whole(form: str) -> str:

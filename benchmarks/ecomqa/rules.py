@@ -12,32 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from benchmarks.ecomqa.data import NO, YES, Question
+from benchmarks.ecomqa.data import Question
+from benchmarks.ecomqa.denial import turned_down
 from benchmarks.ecomqa.forms import Form, form_of
-from benchmarks.ecomqa.normalise import SEPARATORS, bare, contains, mentioned, normal, same, without_cue
+from benchmarks.ecomqa.listing import listed
+from benchmarks.ecomqa.normalise import SEPARATORS, bare, contains, normal, places, same, without_cue
+from benchmarks.ecomqa.readings import Reading, lines_of, named, read_names, read_options, read_yes_no
 
 Grade = Literal["correct", "wrong", "not_attempted"]
 
-# Other words for a label, and words that hold a label and are none.
-ALIASES = {
-    "不正确": "错误",
-    "不对": "错误",
-    "无关": "不相关",
-    "怎么挑": "怎么挑/怎么买",
-    "怎么买": "怎么挑/怎么买",
-    "相关性": "",
-    "正确性": "",
-    "是否正确": "",
-    "是否相关": "",
-}
 REFUSAL = re.compile(
     r"不知道|不清楚|不确定|无法(?:直接)?(?:回答|确定|判断|提供|得知|给出|查)|没有(?:足够|相关|具体)?的?(?:信息|资料)|"
     r"抱歉|对不起|don't know|do not know|sorry|cannot|can't|unable to"
 )
-_NO = re.compile(r"^(?:否|不是|不属于|并不|并非|no\b|不(?:$|[,。;]))")
-_YES = re.compile(r"^(?:是(?:的|$|[,。;])|属于|yes\b|是.{0,12}(?:$|[,。;]))")
-_NO_INSIDE, _YES_INSIDE = re.compile(r"不是|不属于|并非"), re.compile(r"确实是|就是|属于|是一[款台个种件]")
-_CONCLUSION = re.compile(r"答案|回答|因此|所以|综上|选择|应为|answer", re.IGNORECASE)
 _QUOTED = re.compile(r"[“\"「『‘']([^“”\"「」『』‘’']+)[”\"」』’']")
 
 
@@ -61,69 +48,26 @@ def rule(question: Question, answer: str, form: Form | None = None) -> Ruling:
         return _phrase(question, answer)
     if any(same(without_cue(answer), reference) for reference in question.references):
         return Ruling("correct", (question.gt,))
-    readers: dict[str, Callable[[str, Form], list[str]]] = {"option": read_options, "yes_no": _read_yes_no}
-    said = readers.get(form.kind, read_names)(answer, form)
-    if len(said) > 1:
-        return Ruling(None, tuple(said))
-    if not said:
+    readers: dict[str, Callable[[str, Form], Reading]] = {"option": read_options, "yes_no": read_yes_no}
+    read = readers.get(form.kind, read_names)(answer, form)
+    if not read.names:
         return Ruling("not_attempted")
-    right = any(same(said[0], reference) for reference in question.references)
-    return Ruling("correct" if right else "wrong", tuple(said))
-
-
-def lines_of(answer: str) -> list[str]:
-    """The lines of an answer that hold something, without cues."""
-    lines = (without_cue(line) for line in without_cue(answer).splitlines())
-    return [line for line in lines if any(map(str.isalnum, line))]
-
-
-def read_names(answer: str, form: Form) -> list[str]:
-    """The labels or candidates that an answer names: in its first line, else in a concluding last, else anywhere."""
-    names = (*form.names, *(alias for alias, meant in ALIASES.items() if not meant or meant in form.names))
-    lines = lines_of(answer)
-    last = [line for line in lines[-1:] if _CONCLUSION.search(answer.splitlines()[-1])]
-    found: list[str] = []
-    for text in [*lines[:1], *last, "\n".join(lines)]:
-        found = list(dict.fromkeys(filter(None, (ALIASES.get(name, name) for name in mentioned(text, names)))))
-        if len(found) == 1:
-            break
-    return found
-
-
-def read_options(answer: str, form: Form) -> list[str]:
-    """The option letters that an answer chooses: by letter, or by an option's whole text."""
-    letters = "".join(form.names)
-    lines = lines_of(answer)
-    first = normal(lines[0]).upper() if lines else ""
-    if found := re.match(rf"(?:选项?)?[(\[【]?([{letters}])(?![A-Z])", first):
-        return [found[1]]
-    whole = normal("\n".join(lines)).upper()
-    told = re.findall(rf"(?:答案|选项|选择|选|ANSWER)(?:应该|应)?[是为:]*\s*[(\[【]?([{letters}])(?![A-Z])", whole)
-    for found_letters in (told[-1:], re.findall(rf"(?<![A-Z])([{letters}])(?![A-Z])", whole)):
-        if named := list(dict.fromkeys(found_letters)):
-            return named
-    return [letter for letter, text in zip(form.names, form.texts, strict=True) if text and contains(whole, text)]
-
-
-def _read_yes_no(answer: str, form: Form) -> list[str]:
-    lines = [normal(line) for line in lines_of(answer)]
-    for line in lines[:1]:
-        if _NO.match(line):
-            return [NO]
-        if _YES.match(line):
-            return [YES]
-    whole = "\n".join(lines)
-    return [name for name, inside in ((NO, _NO_INSIDE), (YES, _YES_INSIDE)) if inside.search(whole)]
+    if not read.clear:
+        return Ruling(None, read.names if len(read.names) > 1 else ())
+    right = any(same(read.names[0], reference) for reference in question.references)
+    return Ruling("correct" if right else "wrong", read.names)
 
 
 def _list(question: Question, answer: str, form: Form) -> Ruling:
     """A list whose order is free. One that holds a candidate is taken as it is; prose is searched for candidates."""
-    lines = lines_of(answer)
-    text = lines[0] if lines else ""
-    items = [item for item in SEPARATORS.split(text) if bare(item)]
-    known = {bare(name) for name in form.names}
-    if not any(bare(item) in known for item in items):
-        items = mentioned("\n".join(lines), form.names) or ([] if REFUSAL.search(normal(text)) else items)
+    items = listed(answer, form.names)
+    if not items:
+        lines = lines_of(answer)
+        read = named("\n".join(lines), form)
+        if read.denied:
+            return Ruling(None, read.names)
+        silent = not lines or REFUSAL.search(normal(lines[0])) is not None
+        items = list(read.names) or ([] if silent else [item for item in SEPARATORS.split(lines[0]) if bare(item)])
     if not items:
         return Ruling("not_attempted")
     said = {bare(item) for item in items}
@@ -142,22 +86,35 @@ def _f1(said: set[str], wanted: set[str]) -> float:
 
 def _text(question: Question, answer: str, simplify: bool) -> Ruling:
     """A text that must be the reference itself: alone, on the first line, in quotes, or behind a colon."""
-    if any(same(without_cue(answer), reference, simplify) for reference in question.references):
+
+    def same_text(text: str) -> bool:
+        return any(same(text, reference, simplify) for reference in question.references)
+
+    if same_text(without_cue(answer)):
         return Ruling("correct", (question.gt,))
     lines = lines_of(answer)
     if not lines:
         return Ruling("not_attempted")
+    if same_text(lines[0]):
+        return Ruling("correct", (question.gt,))
     quoted = _QUOTED.findall(lines[0])
     tail = re.split(r"[:：]|(?:是|为)(?=[“\"「『])", lines[0])[-1]
-    readings = [lines[0], tail, *(quoted if len(quoted) == 1 else [])]
-    if any(same(reading, reference, simplify) for reading in readings for reference in question.references):
-        return Ruling("correct", (question.gt,))
+    if any(map(same_text, [tail, *(quoted if len(quoted) == 1 else [])])):
+        return Ruling(None) if _denied(lines[0], question, simplify) else Ruling("correct", (question.gt,))
     return Ruling("not_attempted" if REFUSAL.search(normal(lines[0])) else "wrong", (lines[0],))
 
 
 def _phrase(question: Question, answer: str) -> Ruling:
     lines = lines_of(answer)
-    if any(contains("\n".join(lines), reference) for reference in question.references):
-        return Ruling("correct", (question.gt,))
+    text = "\n".join(lines)
+    if any(contains(text, reference) for reference in question.references):
+        return Ruling(None) if _denied(text, question) else Ruling("correct", (question.gt,))
     silent = not lines or REFUSAL.search(normal(lines[0])) is not None
     return Ruling("not_attempted" if silent else "wrong")
+
+
+def _denied(text: str, question: Question, simplify: bool = True) -> bool:
+    """Whether a text turns down the reference wherever it names it."""
+    plain = normal(text, simplify)
+    found = places(plain, question.references)
+    return bool(found) and all(turned_down(plain, start, end) for _, start, end in found)
