@@ -1,11 +1,12 @@
 """How sure shares of right answers are, over one set of questions or as the mean over several, and how two compare.
 
-The questions of a set are taken as drawn independently. The mean over sets is bootstrapped within each set (stratified
-bootstrap), with the percentile interval that recipes.intervals uses.
+The questions of a set are taken as drawn independently. Differences between two runs are bootstrapped within each set
+(stratified bootstrap), with the percentile interval that recipes.intervals uses.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,27 +21,38 @@ Outcomes = Mapping[str, Sequence[bool]]
 
 
 def share(right: int, total: int) -> Interval:
-    """A share with Wilson's interval; None throughout where there is nothing to count."""
+    """A share with Wilson's interval; None throughout where there is nothing to count.
+
+    The limits of none and of all are 0 and 1 by the formula; that its rounding does not miss them is seen to here.
+    """
     if not total:
         return Interval(None, None, None)
     low, high = proportion_confint(right, total, alpha=1 - LEVEL, method="wilson")
-    return Interval(right / total, float(low), float(high))
+    return Interval(right / total, float(low) if right else 0.0, float(high) if right < total else 1.0)
 
 
-def mean_share(outcomes: Outcomes, resamples: int = 10_000, seed: int = 0) -> Interval:
-    """The unweighted mean of the sets' shares, with its bootstrap interval.
+def mean_share(outcomes: Outcomes) -> Interval:
+    """The unweighted mean of the sets' shares, with the interval that their Wilson intervals come to.
+
+    The method of variance estimates recovery (MOVER; Zou and Donner 2008, "Construction of confidence limits about
+    effect measures: a general approach", Statistics in Medicine 27): of independent shares p_i with limits l_i and u_i
+    and weights w_i, here 1 over the number of sets,
+
+        low = p - sqrt(sum w_i^2 (p_i - l_i)^2), high = p + sqrt(sum w_i^2 (u_i - p_i)^2).
+
+    Unlike a bootstrap's it keeps its width where all questions of each set are right, or all wrong. That of a single
+    set is its Wilson interval.
 
     Args:
         outcomes: right or not of each question, by set; none is empty.
     """
-    values = [np.mean(set_outcomes) for set_outcomes in outcomes.values()]
-    chance = np.random.default_rng(seed)
-    # Drawing n outcomes with replacement, k of them right, is a binomial draw of how many are right.
-    drawn = [
-        chance.binomial(len(set_outcomes), value, resamples) / len(set_outcomes)
-        for value, set_outcomes in zip(values, outcomes.values(), strict=True)
-    ]
-    return _interval(float(np.mean(values)), np.mean(drawn, axis=0))
+    sets = [share(sum(answers), len(answers)) for answers in outcomes.values()]
+    if len(sets) == 1:
+        return sets[0]
+    value, low, high = (np.array([getattr(one, end) for one in sets]) for end in ("value", "low", "high"))
+    mean = float(value.mean())
+    below, above = (math.hypot(*(side / len(sets))) for side in (value - low, high - value))
+    return Interval(mean, mean - below, mean + above)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 A table is `published` (the main table of the ChineseEcomQA paper), a CSV file with a column `model`, or a folder of
 results whose reports were written. Averages are worked out anew, over the sub-concepts that all shared models have in
-both. Prints the shifts and correlations and writes the slope picture as one HTML file.
+both. Prints the shifts and correlations and writes the slope picture as one HTML file, the figures as JSON beside it.
 
 examples:
   python scripts/compare_ranks.py published results/ecomqa
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
@@ -21,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.ecomqa.rank_page import ranks_page, signed
 from benchmarks.ecomqa.ranks import AVERAGE, RankComparison, compare_tables, read_scores
-from benchmarks.results import write_text
+from benchmarks.results import to_json, write_text
 from models.endings import ends_in_words
 from train.helping import described
 
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     comparison = compare_tables(*tables, columns)
     measures = comparison.measures(columns)
     write_text(given.out, ranks_page(comparison, names, measures))
+    found = {"tables": names, "columns": columns, "measures": measures, **asdict(comparison)}
+    write_text(given.out.with_suffix(".json"), to_json(found))
     Console(highlight=False).print(shown(comparison, names, measures))
     print(given.out)
     return 0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from benchmarks.ecomqa.data import Question
 from benchmarks.ecomqa.forms import Kind, form_of, query_of
 from benchmarks.ecomqa.normalise import bare, same
 from benchmarks.ecomqa.rules import entries_of
+from benchmarks.ecomqa.wording import answers
 
 COPY = "the query as it is"
 
@@ -33,8 +34,8 @@ class Baseline:
     constants: tuple[Constant, ...]
 
     def __str__(self) -> str:
-        most = max(self.constants, key=lambda constant: constant.n)
-        return f"always {most.answer}"
+        said = answers(asdict(self))
+        return f"always {said}, by kind of question" if len(self.constants) > 1 else f"always {said}"
 
 
 def baselines(questions: Sequence[Question]) -> dict[str, Baseline]:

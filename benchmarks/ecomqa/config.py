@@ -44,7 +44,9 @@ class ConfidenceConfig:
     """Calibration: the questions are asked again, with a request to state a confidence from 0 to 100.
 
     Attributes:
+        ask: ask again, with that request.
         tasks: sub-concepts, with commas between.
+        bins: bins of equal width over the stated confidences.
     """
 
     ask: bool = False
@@ -92,16 +94,21 @@ class EcomQAConfig:
         too_long: what happens to a question that does not fit the model together with max_tokens: refuse (the run),
             no_shots (ask it without the examples), or not_attempted. What still does not fit is not attempted.
         max_tokens: tokens of an answer at most, its reasoning included: give reasoning models thousands.
-        temperature, top_p: how answers are drawn; 0 is greedy.
+        temperature: how freely answers are drawn; 0 is greedy.
+        top_p: answers are drawn from the likeliest tokens that together have this probability; 1 is all.
         stop: texts that end an answer, with commas between; None is the next question's markers for a model without a
             chat template, and nothing otherwise.
         thinking: switch a chat template's reasoning on or off; None leaves it to the template.
         behaviour: sort reasoning traces into the four thinking behaviours, by the vote of the model judges.
+        dtype: of local checkpoints: auto is bfloat16 where the hardware is fast at it, else float32; exact is float32
+            without faster libraries.
+        quantization: of local checkpoints.
+        trust_remote_code: run the Python code that a checkpoint brings along.
         rows: answers that a local model writes side by side; None is 32 on a CPU, 128 elsewhere.
         concurrency: requests that a server gets at once.
         compare: the folder of another evaluation of the same questions, for a paired comparison.
         seed: draws answers (with a temperature) and the bootstrap's resamples.
-        resamples: bootstrap resamples.
+        resamples: bootstrap resamples of a paired comparison.
         threads: CPU threads a process; None shares the machine's cores among the processes on it.
         out: the results' folder; None is results/ecomqa/<model>. What was stopped goes on there.
         overwrite: forget what is there and start anew.
@@ -132,7 +139,7 @@ class EcomQAConfig:
     concurrency: Annotated[int, Limits(1, 1024)] | None = None
     compare: str | None = None
     seed: Annotated[int, SEEDS] = 0
-    resamples: Annotated[int, Limits(1)] = 10_000
+    resamples: Annotated[int, Limits(1, 1_000_000)] = 10_000
     threads: Annotated[int, THREADS] | None = None
     out: str | None = None
     overwrite: bool = False

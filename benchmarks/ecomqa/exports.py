@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.ecomqa.data import SUB_CONCEPTS
+from benchmarks.ecomqa.wording import in_words, mean_name
 from reporting.markup import number
 
 Results = Mapping[str, Any]
@@ -28,23 +29,27 @@ def scores_csv(results: Results) -> str:
 
 
 def markdown(results: Results) -> str:
-    """The main table, and under it how it came about."""
-    head = ["sub-concept", "n", "accuracy [95 %]", "constant answer", "attempted", "given attempted", "F"]
+    """The main table, under it how it came about, and what it leaves to be said."""
+    head = ["sub-concept", "n", "accuracy [95 %]", "constant answers", "attempted", "given attempted", "F"]
     rows = [
-        _row(f"{task} {own['name']}", own, own["baseline"]["accuracy"]) for task, own in results["sub_concepts"].items()
+        _row(f"{task} {own['name']}", own, number(own["baseline"]["accuracy"], 1))
+        for task, own in results["sub_concepts"].items()
     ]
-    mean = "unweighted mean" if results["complete"] else f"unweighted mean of {len(results['sub_concepts'])}"
-    everything = {**results["all"], "accuracy": results["average"]}
-    rows.append([f"**{cell}**" for cell in _row(mean, everything, results["baseline"])])
+    mean = (mean_name(results), _ends(results["average"]), number(results["baseline"], 1))
+    name, ends, baseline = (f"**{cell}**" for cell in mean)
+    rows += [[name, "", ends, baseline, "", "", ""], _row("all questions together", results["all"], "")]
     lines = [_line(head), _line(["---", *["---:"] * (len(head) - 1)]), *map(_line, rows)]
-    return "\n".join([*lines, "", _how(results), ""])
+    told = [f"- {sentence}" for sentence in in_words(results)]
+    return "\n".join([*lines, "", _how(results), "", *told, ""])
 
 
-def _row(name: str, own: Results, baseline: float) -> list[str]:
-    accuracy = own["accuracy"]
-    ends = f"{number(accuracy['value'], 1)} [{number(accuracy['low'], 1)}, {number(accuracy['high'], 1)}]"
-    shares = (baseline, own["attempted"], own["given_attempted"], own["f"])
-    return [name, str(own["n"]), ends, *(number(value, 1) for value in shares)]
+def _row(name: str, own: Results, baseline: str) -> list[str]:
+    shares = (own["attempted"], own["given_attempted"], own["f"])
+    return [name, str(own["n"]), _ends(own["accuracy"]), baseline, *(number(value, 1) for value in shares)]
+
+
+def _ends(accuracy: Results) -> str:
+    return f"{number(accuracy['value'], 1)} [{number(accuracy['low'], 1)}, {number(accuracy['high'], 1)}]"
 
 
 def _line(cells: list[str]) -> str:

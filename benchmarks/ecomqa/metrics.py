@@ -31,13 +31,12 @@ def outcomes(lines: Sequence[Line]) -> dict[str, list[bool]]:
     return {task: right for task, right in found.items() if right}
 
 
-def measure(lines: Sequence[Line], resamples: int, seed: int) -> dict[str, Any]:
+def measure(lines: Sequence[Line]) -> dict[str, Any]:
     """All measures: for each sub-concept, their unweighted mean, and all questions together."""
     by_task = {task: [line for line in lines if line["task"] == task] for task in outcomes(lines)}
     tasks = {task: {"name": SUB_CONCEPTS[task], **counts(own), **extras(own)} for task, own in by_task.items()}
-    average = mean_share(outcomes(lines), resamples, seed)
     return {
-        "average": percent(average),
+        "average": percent(mean_share(outcomes(lines))),
         "sub_concepts": tasks,
         "complete": list(tasks) == list(SUB_CONCEPTS),
         "all": counts(lines),

@@ -121,7 +121,7 @@ def _tiles(results: Results) -> list[Tile]:
         Tile("Mean accuracy, %", number(average["value"], 1), ends),
         Tile("Attempted, %", number(everything["attempted"], 1), counts),
         Tile("Right of those attempted, %", number(everything["given_attempted"], 1), "all questions together"),
-        Tile("F, %", number(everything["f"], 1), "harmonic mean of accuracy and the share before"),
+        Tile("F, %", number(everything["f"], 1), "all questions together: of their accuracy and the share before"),
     ]
 
 
@@ -131,7 +131,7 @@ def _sub_concepts(results: Results) -> Section:
         Column("n", "number"),
         Column("Accuracy, %", "number"),
         Column("0 to 100", "graphic"),
-        Column("Constant answer", "number"),
+        Column("Constant answers", "number"),
         Column("Attempted", "number"),
         Column("Given attempted", "number"),
         Column("F", "number"),
@@ -142,10 +142,15 @@ def _sub_concepts(results: Results) -> Section:
         [task_label(task), own["baseline"]["says"], number(own.get("macro_f1"), 1), number(own.get("list_f1"), 1)]
         for task, own in results["sub_concepts"].items()
     ]
-    more = [Column("Sub-concept"), Column("Constant answer"), Column("Macro-F1", "number"), Column("List F1", "number")]
+    more = [
+        Column("Sub-concept"),
+        Column("Constant answers"),
+        Column("Macro-F1", "number"),
+        Column("List F1", "number"),
+    ]
     lead = (
-        "In brackets, 95 % Wilson intervals. The dashed line is the best constant answer (or copying the query), "
-        "chosen on these very questions. A number of wrong answers leads to them."
+        "In brackets, 95 % Wilson intervals. The dashed line is the best constant answers, one for each kind of "
+        "question (or copying the query), chosen on these very questions. A number of wrong answers leads to them."
     )
     body = joined(
         [table("By sub-concept", head, rows, True), table("Constant answers, and F1 where it tells more", more, other)]

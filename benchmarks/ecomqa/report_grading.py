@@ -61,11 +61,14 @@ def _votes(grading: Results) -> Markup:
 def _agreement(grading: Results) -> Markup:
     agreement, how = grading["agreement"], grading["how"]
     fell = ", ".join(f"{HOW[kind]} {count(how.get(kind, 0))}" for kind in HOW)
+    given = f"Grades that the votes gave: {fell}."
+    if len(grading["judges"]) < 2:
+        return paragraph(given)
     kappa = agreement["kappa"]
-    said = "has no value (one judge, or always one grade)" if kappa is None else f"is {kappa:.2f}"
+    said = "has no value (always one grade)" if kappa is None else f"is {kappa:.2f}"
     return paragraph(
         f"Fleiss' kappa {said}, over {count(agreement['questions'])} answers on which every judge has a readable vote; "
-        f"on {count(agreement['unanimous'])} of them all agree. Grades that the votes gave: {fell}."
+        f"on {count(agreement['unanimous'])} of them all agree. {given}"
     )
 
 

@@ -27,15 +27,20 @@ from benchmarks.ecomqa.graded import Answer, graded, read_answers, rules_decide
 from benchmarks.ecomqa.grading import VotingRules
 from benchmarks.ecomqa.metrics import compare_runs, percent
 from benchmarks.ecomqa.panel import Vote, digest, votes_on
-from benchmarks.ecomqa.prepare import Plan, other_run, prepare
+from benchmarks.ecomqa.prepare import Plan, prepare
 from benchmarks.ecomqa.report import write_report
 from benchmarks.ecomqa.summary import calibrated, endings, grading, summarise, table
 from benchmarks.ecomqa.thoughts import sort_traces
 from benchmarks.ecomqa.variants import CONFIDENCE, PLAIN, RAG, Variant, plain, with_confidence, with_passages
+from benchmarks.ecomqa.wording import in_words
 from benchmarks.results import EvaluationFolder, publishable, to_json, to_line, write_text
 from models.folder import sole_writer
 from models.runtime import this_process, use_threads, versions
 
+# What every results.json of an evaluation holds.
+FORM = frozenset(
+    "benchmark subject data average all sub_concepts answers grading judges settings cost versions view".split()
+)
 SETS = ("answers*", "votes-*", "behaviour*", "predictions*")
 
 
@@ -81,7 +86,7 @@ def _examined(plan: Plan, folder: EvaluationFolder, threads: int) -> dict[str, A
     """The results in the folder, where they are what the configuration asks for, or new ones; told and reported."""
     state = this_process()
     say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
-    results: dict[str, Any] | None = folder.results()
+    results = _known(folder.results())
     if results is not None and results.get("view") == json.loads(to_json(plan.view)):
         say.print(f"{folder.path} is finished; give --overwrite to ask again")
     else:
@@ -99,9 +104,16 @@ def _examined(plan: Plan, folder: EvaluationFolder, threads: int) -> dict[str, A
         console = Console(highlight=False)
         console.width = max(console.width, 100)
         console.print(table(results))
+        for told in in_words(results):
+            console.print(told, markup=False, soft_wrap=True)
         write_report(folder.path)
         say.print(f"{folder.path}: report.html, report.md, scores.csv, results.json, predictions.jsonl")
     return results
+
+
+def _known(results: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Results in the form that this version writes; those of another form count as not made yet."""
+    return results if results is not None and FORM <= results.keys() else None
 
 
 @dataclass
@@ -126,7 +138,7 @@ class Examination:
                 "fingerprint": questions_fingerprint(plan.questions),
                 "repeated": config.repeated,
             },
-            **summarise(lines, baselines(plan.questions), judges, config.resamples, config.seed),
+            **summarise(lines, baselines(plan.questions), judges),
             "judges": [
                 {"name": member.name, **member.facts, "self": self._self(member.found.facts)} for member in plan.panel
             ],
@@ -150,7 +162,7 @@ class Examination:
             }
         if config.behaviour:
             made["thinking"] = self._thinking(lines)
-        if config.compare:
+        if plan.other is not None:
             made["comparison"] = self._comparison(lines)
         made["cost"] = {name: asdict(cost) for name, cost in self.cost.items()}
         return made
@@ -213,7 +225,7 @@ class Examination:
 
     def _comparison(self, lines: Sequence[Line]) -> dict[str, Any]:
         """This run against the one in another folder."""
-        plan = self.plan
-        name, others = other_run(str(plan.config.compare), plan.questions)
-        found = compare_runs(lines, others, plan.config.resamples, plan.config.seed)
-        return {"with": name, **asdict(found), "difference": percent(found.difference)}
+        plan, other = self.plan, self.plan.other
+        assert other is not None
+        found = compare_runs(lines, other.lines, plan.config.resamples, plan.config.seed)
+        return {"with": other.name, **asdict(found), "difference": percent(found.difference)}

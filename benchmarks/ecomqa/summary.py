@@ -16,20 +16,19 @@ from benchmarks.ecomqa.baselines import Baseline
 from benchmarks.ecomqa.calibration import calibration
 from benchmarks.ecomqa.grading import agreement, concord
 from benchmarks.ecomqa.metrics import measure
+from benchmarks.ecomqa.wording import mean_name
 
 Results = Mapping[str, Any]
 
 
-def summarise(
-    lines: Sequence[Line], baselines: Mapping[str, Baseline], judges: Sequence[str], resamples: int, seed: int
-) -> dict[str, Any]:
+def summarise(lines: Sequence[Line], baselines: Mapping[str, Baseline], judges: Sequence[str]) -> dict[str, Any]:
     """The measures, each sub-concept beside its constant answer; how answers ended; who graded what, and how far the
     graders agree.
 
     Args:
         judges: names of the model judges.
     """
-    measured = measure(lines, resamples, seed)
+    measured = measure(lines)
     for task, own in measured["sub_concepts"].items():
         own["baseline"] = {**asdict(baselines[task]), "says": str(baselines[task])}
     average = sum(baselines[task].accuracy for task in measured["sub_concepts"]) / len(measured["sub_concepts"])
@@ -99,7 +98,7 @@ def calibrated(lines: Sequence[Line], bins: int) -> dict[str, Any]:
 
 
 def table(results: Results) -> Table:
-    """Each sub-concept with its interval beside the constant answer, and their unweighted mean."""
+    """Each sub-concept with its interval beside the constant answers; their unweighted mean; all questions together."""
     title = f"{results['subject']['name']}: {results['all']['n']} questions of {results['data']['reference']}"
     shown = Table(title=title, caption=_caption(results), box=SIMPLE_HEAD, pad_edge=False)
     for column in ("", "n", "accuracy", "constant", "tried", "of those", "F"):
@@ -107,10 +106,10 @@ def table(results: Results) -> Table:
     for task, own in results["sub_concepts"].items():
         n, baseline = str(own["n"]), f"{own['baseline']['accuracy']:.1f}"
         shown.add_row(f"{task} {own['name']}", n, _ends(own["accuracy"]), baseline, *_silence(own))
-    everything = results["all"]
-    name = "unweighted mean" if results["complete"] else f"mean of {len(results['sub_concepts'])}"
-    n, baseline = str(everything["n"]), f"{results['baseline']:.1f}"
-    shown.add_row(name, n, _ends(results["average"]), baseline, *_silence(everything), style="bold")
+    mean, everything = _ends(results["average"]), results["all"]
+    shown.add_row(mean_name(results), "", mean, f"{results['baseline']:.1f}", style="bold")
+    pooled = _ends(everything["accuracy"])
+    shown.add_row("all questions together", str(everything["n"]), pooled, "", *_silence(everything))
     return shown
 
 
@@ -126,14 +125,14 @@ def _silence(own: Results) -> tuple[str, str, str]:
 def _caption(results: Results) -> str:
     answers, grading = results["answers"], results["grading"]
     by = ", ".join(f"{who.replace('_', ' ')} {count}" for who, count in grading["by"].items())
-    parts = ["percent, 95 % intervals; constant: the best answer that never changes; tried: gave an answer"]
+    parts = ["percent, 95 % intervals; constant: the best answers that never change; tried: gave an answer"]
     parts += [f"graded by {by}", f"{answers['cut']} answers cut by the limit"]
     parts += [f"{answers['unfinished_traces']} traces without an end"] if answers["traces"] else []
     parts += [f"{answers['too_long']} questions too long"] if answers["too_long"] else []
     parts += [f"{answers['without_shots']} asked without examples"] if answers["without_shots"] else []
     if open_by_rules := grading["by_form"]["open"].get("rules", 0):
         parts.append(f"{open_by_rules} open answers graded by wording alone: name model judges for them")
-    if grading["judges"]:
+    if len(grading["judges"]) > 1:
         kappa = grading["agreement"]["kappa"]
         parts.append(f"Fleiss' kappa of {len(grading['judges'])} judges {'-' if kappa is None else f'{kappa:.2f}'}")
     return "; ".join(parts)

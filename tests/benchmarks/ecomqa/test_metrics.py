@@ -39,7 +39,7 @@ def test_a_run_with_a_published_row_s_accuracies_has_its_average() -> None:
     for task in SUB_CONCEPTS:
         right = round(10 * float(row[task]))
         lines += [line(task, "correct" if number < right else "wrong", number) for number in range(1000)]
-    found = measure(lines, 100, 0)
+    found = measure(lines)
     assert found["average"]["value"] == pytest.approx(float(row["average"]), abs=0.05)
     assert found["complete"]
     assert found["sub_concepts"]["IC"]["accuracy"]["value"] == pytest.approx(68.2)
@@ -47,7 +47,7 @@ def test_a_run_with_a_published_row_s_accuracies_has_its_average() -> None:
 
 def test_the_average_weighs_sub_concepts_alike() -> None:
     lines = [line("BC", "correct", k) for k in range(9)] + [line("CC", "wrong"), line("BC", "wrong", 9)]
-    found = measure(lines, 100, 0)
+    found = measure(lines)
     assert found["average"]["value"] == pytest.approx((90 + 0) / 2)
     assert not found["complete"]
 
@@ -67,12 +67,12 @@ def test_macro_f1_counts_an_unread_answer_against_its_label() -> None:
     said = [("正确", "正确"), ("正确", "正确"), ("正确", None), ("错误", "正确")]
     lines = [line("RVC", "correct", form="label", label=label, said=answer) for label, answer in said]
     # 正确: precision 2/3, recall 2/3, F1 2/3; 错误: nothing said, F1 0
-    assert measure(lines, 10, 0)["sub_concepts"]["RVC"]["macro_f1"] == pytest.approx(100 * (2 / 3 + 0) / 2)
+    assert measure(lines)["sub_concepts"]["RVC"]["macro_f1"] == pytest.approx(100 * (2 / 3 + 0) / 2)
 
 
 def test_lists_have_their_mean_f1() -> None:
     lines = [line("IC", "wrong", form="list", f1=value) for value in (1.0, 0.5, None)]
-    assert measure(lines, 10, 0)["sub_concepts"]["IC"]["list_f1"] == pytest.approx(50)
+    assert measure(lines)["sub_concepts"]["IC"]["list_f1"] == pytest.approx(50)
 
 
 def test_two_runs_are_compared_over_the_questions_that_both_hold() -> None:
@@ -99,6 +99,7 @@ def test_the_best_constant_of_each_form_is_what_a_score_is_held_against(tmp_path
     assert str(found["RVC"]) == "always 正确"
     assert found["IC"].accuracy == pytest.approx(100 * 2 / 3)
     assert [(entry.kind, entry.right, entry.n) for entry in found["CC"].constants] == [("yes_no", 1, 1), ("pick", 1, 1)]
+    assert str(found["CC"]) == "always 否 / 车用支架, by kind of question"
 
 
 def test_copying_the_query_is_a_constant_too(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from pathlib import Path
 
@@ -108,6 +109,8 @@ def test_the_command_says_what_it_compared(tmp_path: Path, capsys: pytest.Captur
     assert main(["published", str(tmp_path / "t.csv"), "--out", str(tmp_path / "r.html")]) == 0
     assert "2 models, mean of 2 sub-concepts: CC, SC" in " ".join(capsys.readouterr().out.split())
     assert "mean of 2 sub-concepts: CC, SC" in (tmp_path / "r.html").read_text("utf-8")
+    found = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert (found["over"], found["measures"]) == (["CC", "SC"], "mean of 2 sub-concepts: CC, SC")
 
 
 def test_published_tables_are_whole() -> None:

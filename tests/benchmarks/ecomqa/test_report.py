@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -11,17 +12,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from scripted import Scripted
 
 from benchmarks.ecomqa import prepare
 from benchmarks.ecomqa.config import ConfidenceConfig, EcomQAConfig, RagConfig
 from benchmarks.ecomqa.data import SUB_CONCEPTS, read_questions
 from benchmarks.ecomqa.exports import markdown, scores_csv
+from benchmarks.ecomqa.metrics import counts
 from benchmarks.ecomqa.pictures import CHINESE, confidence_bins, task_radar
 from benchmarks.ecomqa.ranks import read_scores
 from benchmarks.ecomqa.report import compares_with_published, report, write_report
 from benchmarks.ecomqa.run import evaluate
 from benchmarks.ecomqa.shown import examples
+from benchmarks.ecomqa.summary import table
+from benchmarks.ecomqa.wording import in_words
 from benchmarks.results import Predictions
 from models.generation import Chat, Found
 
@@ -182,12 +187,89 @@ def test_other_programs_get_a_table(folder: Path, results: dict[str, Any]) -> No
     assert read_scores(str(folder.parent), "PC") == {"思考者": {"PC": float(row["PC"])}}
 
 
-def test_markdown_is_a_table_of_as_many_rows_as_sub_concepts_and_their_mean(folder: Path, results: Any) -> None:
+def test_markdown_is_a_table_of_the_sub_concepts_their_mean_and_all_questions(folder: Path) -> None:
     lines = (folder / "report.md").read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if line.startswith("|")]
-    assert len(rows) == 2 + 10 + 1 and {row.count("|") for row in rows} == {8}
-    assert rows[-1].startswith("| **unweighted mean** | **148** |")
-    assert "Judges: judge/standard, judge/examples, judge/reasoned." in lines[-1]
+    assert len(rows) == 2 + 10 + 2 and {row.count("|") for row in rows} == {8}
+    assert any(line.endswith("Judges: judge/standard, judge/examples, judge/reasoned.") for line in lines)
+
+
+# Four questions of CC, of two kinds, one right; two of BC, one right and one silent.
+SMALL: dict[str, Any] = {
+    "subject": {"name": "m"},
+    "data": {"reference": "d"},
+    "complete": False,
+    "sub_concepts": {
+        "CC": {
+            **counts([{"grade": grade} for grade in ("correct", "wrong", "wrong", "wrong")]),
+            "name": "category concept",
+            "baseline": {
+                "accuracy": 75.0,
+                "constants": [{"answer": "功能", "right": 1, "n": 1}, {"answer": "不相关", "right": 2, "n": 3}],
+            },
+        },
+        "BC": {
+            **counts([{"grade": "correct"}, {"grade": "not_attempted"}]),
+            "name": "brand concept",
+            "baseline": {"accuracy": 50.0, "constants": [{"answer": "日本", "right": 1, "n": 2}]},
+        },
+    },
+    "average": {"value": 37.5, "low": 20.0, "high": 60.0},
+    "baseline": 62.5,
+    "all": counts([{"grade": grade} for grade in (*["correct"] * 2, *["wrong"] * 3, "not_attempted")]),
+    "answers": {"cut": 0, "traces": 0, "too_long": 0, "without_shots": 0},
+    "grading": {"judges": ["j"], "by": {"rules": 6}, "by_form": {"open": {}}, "agreement": {"kappa": None}},
+}
+
+
+def terminal(results: dict[str, Any]) -> str:
+    console = Console(width=120, file=io.StringIO())
+    console.print(table(results))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_the_mean_and_all_questions_together_are_different_rows() -> None:
+    """2 of 6 right, 5 attempted; 33.3 of 6 has Wilson limits 9.7 and 70.0; F is 2 * 2 / (6 + 5)."""
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in markdown(SMALL).splitlines() if row[:1] == "|"]
+    mean = ["**unweighted mean of 2**", "", "**37.5 [20.0, 60.0]**", "**62.5**", "", "", ""]
+    pooled = ["all questions together", "6", "33.3 [9.7, 70.0]", "", "83.3", "40.0", "36.4"]
+    assert rows[-2:] == [mean, pooled]
+    shown = [" ".join(line.split()) for line in terminal(SMALL).splitlines()]
+    assert "unweighted mean of 2 37.5 [20.0, 60.0] 62.5" in shown
+    assert "all questions together 6 33.3 [9.7, 70.0] 83.3 40.0 36.4" in shown
+
+
+def test_kappa_is_a_matter_of_two_judges_at_least() -> None:
+    two = {**SMALL, "grading": {**SMALL["grading"], "judges": ["j", "k"], "agreement": {"kappa": 0.5}}}
+    assert "kappa" not in terminal(SMALL) and "kappa of 2 judges 0.50" in " ".join(terminal(two).split())
+
+
+def test_every_constant_and_every_analysis_is_told_in_words() -> None:
+    """As the terminal prints it, and report.md lists it."""
+    own = {"ece": 45.04, "n": 2, "unread": 1, "confidence": 95.0, "accuracy": 50.0}
+    gain = {"plain": 40.0, "rag": 50.0, "absolute": 10.0, "relative": 25.0}
+    difference = {"value": 4.0, "low": -1.0, "high": 9.0}
+    whole = {
+        **SMALL,
+        "confidence": {"calibration": {"CC": own, "all": {**own, "ece": None}}},
+        "rag": {"gain": {"CC": gain, "average": gain}},
+        "thinking": {"shares": {"A": 50.0, "B": 25.0, "C": 25.0, "D": 0.0}, "decided": 4},
+        "comparison": {"with": "o", "n": 6, "difference": difference, "p": 0.25},
+    }
+    told = [
+        "Constant answers, the best for each kind of question: CC 不相关 / 功能; BC 日本.",
+        "Expected calibration error, in points: CC 45.0, together –. 2 of 3 answers state a confidence, 95.0 on "
+        "average; 50.0 % of them are right.",
+        "Accuracy without and with passages: CC 40.0 to 50.0 (+10.0), mean 40.0 to 50.0 (+10.0).",
+        "Thinking behaviour: A confirms 50.0 %, B repairs 25.0 %, C spoils 25.0 %, D stays unsure 0.0 %, of 4 sorted "
+        "traces.",
+        "m less o: +4.0 [-1.0, 9.0] points over 6 questions, p 0.250 (McNemar).",
+    ]
+    assert list(in_words(whole)) == told
+    assert markdown(whole).splitlines()[-len(told) :] == [f"- {sentence}" for sentence in told]
+    assert list(in_words(SMALL)) == told[:1]
+    assert list(in_words({**SMALL, "thinking": {"message": "m: no trace"}}))[1:] == ["m: no trace."]
 
 
 def test_a_part_of_the_sub_concepts_is_said_to_be_one(results: dict[str, Any]) -> None:
