@@ -1,4 +1,6 @@
-"""Whether a text turns down what it names: "not A", "A is wrong", "anything but A", "is it A?"."""
+"""Whether a text turns down what it names ("not A", "A is wrong", "anything but A", "is it A?"), or names another
+letter in the same breath ("A or B").
+"""
 
 from __future__ import annotations
 
@@ -24,4 +26,21 @@ _AFTER = re.compile(
 
 def turned_down(plain: str, start: int, end: int) -> bool:
     """Whether what stands at ``start`` to ``end`` of a text (as normal makes it) is denied or asked about there."""
-    return _BEFORE.search(plain[max(0, start - 20) : start]) is not None or _AFTER.match(plain, end) is not None
+    return denied_before(plain, start) or _AFTER.match(plain, end) is not None
+
+
+def denied_before(plain: str, start: int) -> bool:
+    """Whether the words before ``start`` deny what begins there."""
+    return _BEFORE.search(plain[max(0, start - 20) : start]) is not None
+
+
+_OPEN, _SHUT = r"\s*[*(\[【\"“]*", r"[)\]】\"”*]*\s*"
+_ANOTHER = (
+    rf"{_SHUT}(?:(?:[、/|+&~-]|或者?|还是|到|至|和|与|及|以及|\bor\b|\band\b){_OPEN}[@](?![A-Za-z0-9])|"
+    rf"[,;]{_OPEN}[@](?={_SHUT}(?:[\n,;。.]|$)))"
+)
+
+
+def another_follows(plain: str, end: int, letters: str) -> bool:
+    """Whether another of the letters is listed right behind what ends at ``end`` of a text in NFKC."""
+    return re.compile(_ANOTHER.replace("@", letters)).match(plain, end) is not None

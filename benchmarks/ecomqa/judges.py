@@ -11,6 +11,7 @@ import unicodedata
 from dataclasses import dataclass
 
 from benchmarks.ecomqa.data import Question
+from benchmarks.ecomqa.denial import another_follows, denied_before
 from benchmarks.ecomqa.forms import Form
 from benchmarks.ecomqa.rules import Grade
 from benchmarks.traces import part
@@ -74,7 +75,7 @@ PROMPTS = {
 }
 _CONCLUDED = re.compile(r"(?:评分|结论|评为|grade)\s*[:：是为]*\s*[*“\"(（\[【]*([ABC])(?![A-Za-z])", re.IGNORECASE)
 _BARE = re.compile(r"[\W_]*(?:(?:评分|答案|结论)[\W_]*)?([ABC])(?:[\W_]*(正确|错误|未作答))?[\W_]*", re.IGNORECASE)
-_WORD = re.compile(r"不正确|正确|错误|未作答|\b(?:not[ _]attempted|incorrect|correct|wrong)\b", re.IGNORECASE)
+_WORD = re.compile(r"(不正确|正确|错误|未作答|\b(?:not[ _]attempted|incorrect|correct|wrong)\b)", re.IGNORECASE)
 _ALONE = re.compile(r"(?<![A-Za-z])([ABC])(?![A-Za-z])")
 
 
@@ -109,8 +110,17 @@ def read_vote(text: str) -> Grade | None:
     if bare := _BARE.fullmatch(plain):
         grade = LETTERS[bare[1].upper()]
         return grade if not bare[2] or WORDS[bare[2]] == grade else None
-    for letters in (_CONCLUDED.findall(plain)[-1:], _ALONE.findall(plain)):
-        if letters:
-            return LETTERS[letters[0].upper()] if len({letter.upper() for letter in letters}) == 1 else None
-    named = {WORDS[word.lower()] for word in _WORD.findall(plain)}
-    return named.pop() if len(named) == 1 else None
+    for found, grades in (
+        (list(_CONCLUDED.finditer(plain))[-1:], LETTERS),
+        (list(_ALONE.finditer(plain)), LETTERS),
+        (list(_WORD.finditer(plain)), {word.upper(): grade for word, grade in WORDS.items()}),
+    ):
+        if found:
+            clear = not any(map(_spoilt, found)) and len({grades[one[1].upper()] for one in found}) == 1
+            return grades[found[0][1].upper()] if clear else None
+    return None
+
+
+def _spoilt(found: re.Match[str]) -> bool:
+    """Whether another letter is named in the same breath ("A或B"), or what is found is turned down ("不是A")."""
+    return another_follows(found.string, found.end(), "ABC") or denied_before(found.string, found.start())

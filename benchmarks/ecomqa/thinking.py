@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.ecomqa.denial import another_follows, denied_before
 from models.generation import Chat, chat
 
 BEHAVIOURS = {
@@ -83,13 +84,17 @@ def behaviour_chat(one: Trace) -> Chat:
 
 def read_behaviour(text: str) -> str | None:
     """The letter that a judge's text names: the last that is stated as asked, or the only one of a text that says
-    little else; else None.
+    little else; None where there is none, or two at once ("A或B"), or it is turned down ("不是A").
     """
     plain = unicodedata.normalize("NFKC", text)
-    if stated := _STATED.findall(plain):
-        return str(stated[-1])
-    letters = set(_LETTER.findall(plain))
-    return letters.pop() if len(letters) == 1 and len(plain.strip()) <= TERSE else None
+    found = list(_STATED.finditer(plain))[-1:]
+    if not found and len(plain.strip()) <= TERSE:
+        found = list(_LETTER.finditer(plain))
+    if len({one[1] for one in found}) != 1:
+        return None
+    one = found[-1]
+    spoilt = another_follows(plain, one.end(), "ABCD") or denied_before(plain, one.start())
+    return None if spoilt else str(one[1])
 
 
 def decide(votes: Sequence[str | None]) -> str | None:
