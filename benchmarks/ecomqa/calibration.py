@@ -22,7 +22,8 @@ _STATED = re.compile(
     r"\s*(?P<unit>%|/\s*100|/\s*10(?!0)|分)?\s*[)）\]】]?",
     re.IGNORECASE,
 )
-_LAST_NUMBER = re.compile(r"(?:^|\n)\s*(?P<number>\d+(?:\.\d+)?)\s*%\s*$")
+# Behind an answer: a number that is the only line is the answer itself.
+_LAST_NUMBER = re.compile(r"(?<=\S)\s*\n\s*\**(?P<number>100|\d{1,2}|\d+(?:\.\d+)?(?=\s*%))\s*%?\**[.。]?\s*$")
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,9 @@ def asked_for_confidence(question: Question) -> Question:
 def read_confidence(answer: str) -> Stated:
     """The last confidence that an answer states.
 
-    Read are numbers behind a word for confidence (85, 85%, 85/100, 8/10, 0.85), and a last line of a percentage alone.
-    A range, and what lies outside 0 to 100, is no confidence.
+    Read are numbers behind a word for confidence (85, 85%, 85/100, 8/10, 0.85) and, behind an answer, a last line of a
+    percentage alone or of a whole number up to 100, such as the request asks for. A range, and what lies outside 0 to
+    100, is no confidence.
     """
     plain = unicodedata.normalize("NFKC", answer)
     found = list(_STATED.finditer(plain)) or list(_LAST_NUMBER.finditer(plain))[-1:]
@@ -51,7 +53,8 @@ def read_confidence(answer: str) -> Stated:
         return Stated(answer.strip(), None)
     rest = plain
     for match in reversed(found):
-        rest = rest[: match.start()] + rest[match.end() :]
+        between = "\n" if "\n" in match[0] else ""  # lines stay lines
+        rest = rest[: match.start()] + between + rest[match.end() :]
     return Stated(rest.strip(" \n,，。;；"), _value(found[-1]))
 
 
