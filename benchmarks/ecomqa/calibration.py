@@ -11,19 +11,29 @@ from typing import Any
 import numpy as np
 
 from benchmarks.ecomqa.data import Question
-from recipes.metrics import expected_calibration_error
 
 # The sub-concepts that the paper examines.
 TASKS = ("CC", "BC")
 REQUEST = "请先给出答案，再另起一行写出你对这个答案的把握，用0到100之间的整数表示，格式为“置信度：整数”。"
 _NAME = r"(?:置信度|置信水平|信心(?:程度|指数)?|把握(?:程度)?|自信程度|confidence(?:\s*(?:score|level))?)"
-_STATED = re.compile(
-    rf"[(（\[【]?\s*\**{_NAME}\**\s*(?:[:=]|是|为|约|大约|大概|有|\s|\*)*(?P<number>\d+(?:\.\d+)?)(?P<range>\s*(?:-|~|到|至)\s*\d+)?"
-    r"\s*(?P<unit>%|/\s*100|/\s*10(?!0)|分)?\s*[)）\]】]?",
-    re.IGNORECASE,
+# Behind the name, the scale: (0-100), (整数).
+_SCALE = r"(?:\(\s*(?:[^()\d\n]{0,8}|[^()\d\n]{0,4}0\s*%?\s*[-~–—到至]\s*100[^()\n]{0,4})\s*\))?"
+_TO = r"[:=]|是|为|约|大约|大概|有|[\[【(\"“「'{]|\s|\*"
+_ONE = r"[ \t]*(?:百分之\s*)?\d+(?:\.\d+)?\s*%?"
+# A number as it is stated, with what makes it none: a bound, a range, a choice, a fraction, a mark inside the number.
+_NUMBER = (
+    r"(?P<bound>[<>≤≥]|至少|至多|不到|超过|[低高]于|[大小]于)?\s*(?P<percent>百分之\s*)?(?P<number>\d+(?:\.\d+)?)"
+    r"\s*(?P<unit>%|/\s*100?(?![\d.])|分)?"
+    rf"(?P<range>(?:[ \t]*(?:[-~–—−±/]|到|至|或者?|\bto\b|\bor\b){_ONE}|[,.]\d+|，\d{{3}}(?![\d年])|e[+-]?\d+|\s*以[上下]|\+)+"
+    r"(?:\s*分)?)?"
 )
-# Behind an answer: a number that is the only line is the answer itself.
-_LAST_NUMBER = re.compile(r"(?<=\S)\s*\n\s*\**(?P<number>100|\d{1,2}|\d+(?:\.\d+)?(?=\s*%))\s*%?\**[.。]?\s*$")
+_STATED = re.compile(
+    rf"[(（\[【]?\s*\**{_NAME}\**\s*{_SCALE}\s*(?:{_TO})*{_NUMBER}\s*[)）\]】\"”」'}}*]*", re.IGNORECASE
+)
+# Behind an answer (a number that is the only line is the answer itself): percentages, or a whole number up to 100.
+_LAST_NUMBER = re.compile(
+    rf"(?<=\S)\s*\n\s*\**(?=[^\n]*%\W*$|(?:100|\d{{1,2}})\**[.。]?\s*$){_NUMBER}\**[.。]?\s*$", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -44,10 +54,12 @@ def read_confidence(answer: str) -> Stated:
     """The last confidence that an answer states.
 
     Read are numbers behind a word for confidence (85, 85%, 85/100, 8/10, 0.85) and, behind an answer, a last line of a
-    percentage alone or of a whole number up to 100, such as the request asks for. A range, and what lies outside 0 to
-    100, is no confidence.
+    percentage alone or of a whole number up to 100, such as the request asks for.
+    A range (80-90, 80%到90%, 80或90, 80以上), another fraction (4/5), a number with other marks in it (1,000), and what
+    lies outside 0 to 100 are no confidence; they are taken off the answer all the same.
     """
-    plain = unicodedata.normalize("NFKC", answer)
+    # A full-width comma parts sentences, and stays apart from the comma inside a number.
+    plain = "，".join(unicodedata.normalize("NFKC", piece) for piece in answer.split("，"))
     found = list(_STATED.finditer(plain)) or list(_LAST_NUMBER.finditer(plain))[-1:]
     if not found:
         return Stated(answer.strip(), None)
@@ -59,11 +71,10 @@ def read_confidence(answer: str) -> Stated:
 
 
 def _value(match: re.Match[str]) -> float | None:
-    groups = match.groupdict()
-    number, unit = float(groups["number"]), (groups.get("unit") or "").replace(" ", "")
-    if groups.get("range"):
+    number, unit = float(match["number"]), (match["unit"] or match["percent"] or "").replace(" ", "")
+    if match["range"] or match["bound"]:
         return None
-    if unit == "/10" or ("." in groups["number"] and number <= 1 and unit == ""):
+    if unit == "/10" or ("." in match["number"] and number <= 1 and unit == ""):
         number *= 10 if unit == "/10" else 100
     return number if 0 <= number <= 100 else None
 
@@ -107,6 +118,13 @@ def calibration(confidences: Sequence[float | None], right: Sequence[bool], bins
         "unread": len(confidences) - len(pairs),
         "confidence": float(stated.mean()) if pairs else None,
         "accuracy": float(100 * correct.mean()) if pairs else None,
-        "ece": 100 * expected_calibration_error(correct, stated / 100, bins) if pairs else None,
+        "ece": _error(table) if pairs else None,
         "bins": [asdict(entry) for entry in table],
     }
+
+
+def _error(table: Sequence[Bin]) -> float:
+    """From the table that is shown, so that the two cannot part."""
+    gaps = ((entry.n, entry.accuracy, entry.confidence) for entry in table)
+    weighted = [n * abs(right - sure) for n, right, sure in gaps if right is not None and sure is not None]
+    return float(sum(weighted) / sum(entry.n for entry in table))

@@ -26,6 +26,28 @@ from benchmarks.ecomqa.calibration import REQUEST, asked_for_confidence, calibra
         ("2015年\n95%", "2015年", 95),
         ("2015年\n置信度：60\n置信度：75", "2015年", 75),
         ("2015年\n置信度：80-90", "2015年", None),
+        *(
+            (f"是\n置信度：{text}", "是", None)
+            for text in ["80%-90%", "80%到90%", "80—90", "80–90", "80或90", "80~90%"]
+        ),
+        *(
+            (f"是\n置信度：{text}", "是", None)
+            for text in ["80 至 90", "80-90分", "百分之80到百分之90", "80以上", ">80"]
+        ),
+        *((f"是\n置信度：{text}", "是", None) for text in ["1,000", "0,85", "4/5", "1e2", "1，000", "1.2.3", "80±5"]),
+        *(
+            (f"是\n置信度：{text}", "是", 85)
+            for text in ["[85]", "【85】", "“85”", "（85）", "**85**", "「85%」", "'85'"]
+        ),
+        *(
+            (f"是\n置信度{text}", "是", 85)
+            for text in ["（0-100）：85", "(0到100):85%", "（整数）：85", "（0-100）: 85/100"]
+        ),
+        ("是\n置信度：百分之90", "是", 90),
+        ("是\n置信度：1.0", "是", 100),
+        ("置信度：85，2015年", "2015年", 85),
+        ("置信度：90\n- 2015年", "- 2015年", 90),
+        ("是\n80%-90%", "是", None),
         ("2015年\n置信度：120", "2015年", None),
         ("2015年\n置信度：很高", "2015年\n置信度:很高", None),
         ("瑞典\n38", "瑞典", 38),
@@ -68,6 +90,16 @@ def test_the_calibration_error_by_hand() -> None:
         (entry["low"], entry["n"], entry["confidence"], entry["accuracy"]) for entry in found["bins"] if entry["n"]
     }
     assert filled == {(90, 2, 95, 50), (50, 1, 55, 100), (10, 1, 15, 0)}
+
+
+def test_the_error_is_that_of_the_table() -> None:
+    """A bin a percent: 28.999999 is in 28-29, 29 in 29-30, whatever a computer makes of 29 / 100 * 100."""
+    found = calibration([29, 57, 58, 28.999999], [True, False, True, False], bins=100)
+    assert found["ece"] == pytest.approx((71 + 57 + 42 + 28.999999) / 4)
+    whole = calibration(list(range(101)), [number % 2 == 0 for number in range(101)], bins=100)
+    # Bins of one answer: |100 - c| where right, c where wrong; the last bin holds 99 (wrong) and 100 (right).
+    alone = sum(100 - c if c % 2 == 0 else c for c in range(99))
+    assert whole["ece"] == pytest.approx((alone + 2 * abs(50 - 99.5)) / 101)
 
 
 def test_ends_of_bins() -> None:
