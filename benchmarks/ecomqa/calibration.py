@@ -23,8 +23,9 @@ _ONE = r"[ \t]*(?:百分之\s*)?\d+(?:\.\d+)?\s*%?"
 # A number as it is stated, with what makes it none: a bound, a range, a choice, a fraction, a mark inside the number.
 _NUMBER = (
     r"(?P<bound>[<>≤≥]|至少|至多|不到|超过|[低高]于|[大小]于)?\s*(?P<percent>百分之\s*)?(?P<number>\d+(?:\.\d+)?)"
-    r"\s*(?P<unit>%|/\s*100?(?![\d.])|分)?"
-    rf"(?P<range>(?:[ \t]*(?:[-~–—−±/]|到|至|或者?|\bto\b|\bor\b){_ONE}|[,.]\d+|，\d{{3}}(?![\d年])|e[+-]?\d+|\s*以[上下]|\+)+"
+    r"(?:[ \t]*(?P<unit>%|/\s*100?(?![\d.])|分))?"
+    rf"(?P<range>(?:[ \t]*(?:[-~–—−±/]|到|至|或者?|\bto\b|\bor\b){_ONE}|"
+    r"[,.]\d+|，\d{3}(?![\d年])|e[+-]?\d+|\s*以[上下]|\+)+"
     r"(?:\s*分)?)?"
 )
 _STATED = re.compile(
