@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.ecomqa.normalise import SEPARATORS, same
@@ -48,14 +49,41 @@ def item_from(fields: Mapping[str, Any]) -> Item:
     return Item(**{**fields, "candidates": tuple(fields["candidates"])})
 
 
-def read_drafts(reply: Any, tasks: Sequence[str], most: int) -> list[dict[str, Any]]:
-    """The drafts of a reply: at most ``most``, each with task, question, answer, choice and candidates.
+@dataclass
+class Drafts:
+    """What a reply holds, by place in it, from 1.
 
-    Raises ValueError that tells the writer what is wrong with which draft.
+    Attributes:
+        kept: drafts, each with task, question, answer, choice and candidates.
+        refused: the others, each with its reason and its text.
+    """
+
+    kept: dict[int, dict[str, Any]] = field(default_factory=dict)
+    refused: dict[int, dict[str, str]] = field(default_factory=dict)
+
+
+def read_drafts(reply: Any, tasks: Sequence[str], most: int) -> Drafts:
+    """The drafts of a reply that can be read, at most ``most``.
+
+    Raises ValueError, that tells the writer what is wrong with which draft, where none can be read.
     """
     if not isinstance(reply, list) or not reply:
         raise ValueError("it is no JSON list of questions")
-    return [_draft(draft, f"question {place}", tasks) for place, draft in enumerate(reply[:most], 1)]
+    found = Drafts()
+    for place, draft in enumerate(reply, 1):
+        try:
+            fields = _draft(draft, f"question {place}", tasks)
+        except ValueError as error:
+            reason = str(error)
+        else:
+            if len(found.kept) < most:
+                found.kept[place] = fields
+                continue
+            reason = f"question {place} is more than was asked for: {most} from a passage (per_passage)"
+        found.refused[place] = {"reason": reason, "text": json.dumps(draft, ensure_ascii=False)}
+    if not found.kept:
+        raise ValueError("; ".join(one["reason"] for one in found.refused.values()))
+    return found
 
 
 def _draft(draft: Any, where: str, tasks: Sequence[str]) -> dict[str, Any]:

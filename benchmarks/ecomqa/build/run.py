@@ -180,11 +180,13 @@ def _results(
         entered = len(passages) if stage == "draft" else kept
         kept -= counts[stage] if stage != "draft" else 0
         stages[stage] = {"entered": entered, "dropped": counts[stage], "kept": kept}
+    if waiting:  # nobody has kept anything yet
+        stages["human"] |= {"dropped": None, "kept": None}
     left_out = [] if config.answerers else ["difficulty"]
     left_out += ["human"] if config.human == "skip" else []
     without = [name for name in ("web", "shop") if name not in tools.retrievers]
     return {
-        "questions": len(items),
+        "questions": None if waiting else len(items),
         "by_task": dict(sorted(Counter(item.task for item in items).items())),
         "stages": stages,
         "left_out": left_out,
@@ -213,10 +215,13 @@ def _write_questions(path: Path, tools: Tools, items: Sequence[Item]) -> None:
 
 
 def _tell(say: Console, out: Path, results: dict[str, Any], sheet: Path | None) -> None:
-    table = Table("stage", "entered", "dropped", "kept", title=f"{out.name}: {results['questions']} questions")
+    human = results["stages"]["human"]
+    title = f"{human['entered']} questions wait for people" if sheet else f"{results['questions']} questions"
+    table = Table("stage", "entered", "dropped", "kept", title=f"{out.name}: {title}")
     for stage, counts in results["stages"].items():
         note = " (left out)" if stage in results["left_out"] else ""
-        table.add_row(stage + note, *(str(counts[key]) for key in ("entered", "dropped", "kept")))
+        cells = (counts[key] for key in ("entered", "dropped", "kept"))
+        table.add_row(stage + note, *("-" if cell is None else str(cell) for cell in cells))
     Console(highlight=False).print(table)
     if sheet:
         say.print(f"{sheet}: fill in the column verdict (keep, fix or drop), then give the same command again")

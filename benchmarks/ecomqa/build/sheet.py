@@ -59,7 +59,7 @@ def read_sheet(path: Path, items: Sequence[Item]) -> Sifted:
     for item in items:
         row = found[_plain(item.id)]
         if VERDICTS[row["verdict"].lower()] == "drop":
-            drops.append(dropped(item, STAGE, row["note"] or "no note"))
+            drops.append(dropped(item, STAGE, row["note"] or "dropped in the sheet, without a note"))
         else:
             kept.append(_corrected(item, row["question_as_corrected"], row["answer_as_corrected"]))
     return kept, drops

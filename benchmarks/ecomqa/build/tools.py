@@ -39,13 +39,19 @@ class Tools:
 
 @dataclass(frozen=True)
 class Drop:
-    """What did not come through, where and why: a question, or a passage without drafts (no question then)."""
+    """What did not come through, where and why: a question, or what a model wrote where none could be read of it.
+
+    Attributes:
+        id: of the question, or of the passage that no draft could be read for.
+        text: what was written instead of a question.
+    """
 
     id: str
     stage: str
     reason: str
     question: str = ""
     answer: str = ""
+    text: str = ""
 
 
 Sifted = tuple[list[Item], list[Drop]]

@@ -155,7 +155,9 @@ def test_every_stage_drops_what_it_should_and_says_why(
     }
     assert results["waits_for_people"] and not (out / "questions.jsonl").exists()
     stages = results["stages"]
-    assert [stages[name]["kept"] for name in stages] == [7, 6, 5, 4, 3, 2, 2]
+    # Of the two that came through nobody has kept one: the sheet is not filled in.
+    assert [stages[name]["kept"] for name in stages] == [7, 6, 5, 4, 3, 2, None]
+    assert (stages["human"]["entered"], results["questions"]) == (2, None)
     with (out / "sheet.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
     # One is right in words of its own, as the checker sees; the other chooses right, as a rule sees.
@@ -164,6 +166,31 @@ def test_every_stage_drops_what_it_should_and_says_why(
     told = {line["id"]: (line["by"], line["correct"]) for line in map(json.loads, grades)}
     assert told == {"tea-1": ("checker", True), "tea-2": ("rule", False), "wool-1": ("rule", True)}
     assert rows["tea-2"]["candidates"] == "绿茶 | 红茶" and rows["tea-2"]["source"] == TEXTS["tea"]
+
+
+def test_what_could_not_be_read_is_among_the_drops_with_its_text(
+    corpus: str, tmp_path: Path, models: dict[str, Scripted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoilt = {"task": "IDC", "question": "没有答案的问题？"}
+    monkeypatch.setitem(DRAFTS, "tea", [spoilt, *DRAFTS["tea"], DRAFTS["wool"][0]])
+    out = tmp_path / "out"
+    run.build(config(corpus, out, human="skip"))
+    lines = [json.loads(line) for line in (out / "drops.jsonl").read_text("utf-8").splitlines()]
+    found = {line["id"]: line for line in lines}
+    assert found["tea-1"]["reason"] == "question 1 has no answer" and json.loads(found["tea-1"]["text"]) == spoilt
+    assert found["tea-4"]["reason"].startswith("question 4 is more than was asked for: 2 from a passage")
+    assert found["silent"]["text"] == "写不出。"
+    assert {question.gt for question in read_questions(str(out / "questions.jsonl"))} == {"全发酵", "绿茶"}
+
+
+def test_nothing_is_told_as_kept_before_people_have_kept_it(
+    corpus: str, tmp_path: Path, models: dict[str, Scripted], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.build(config(corpus, tmp_path / "out"))
+    told = capsys.readouterr().out
+    assert "out: 2 questions wait for people" in told
+    (row,) = [line for line in told.splitlines() if "human" in line]
+    assert re.findall(r"[\w-]+", row) == ["human", "2", "-", "-"]
 
 
 def test_people_have_the_last_word(corpus: str, tmp_path: Path, models: dict[str, Scripted]) -> None:
@@ -304,9 +331,23 @@ def test_a_text_without_json_is_refused() -> None:
 )
 def test_faulty_drafts_are_told_to_their_writer(draft: dict[str, Any], message: str) -> None:
     good = drafted("问？", "答案", "甲", "乙", "丙")
-    assert read_drafts([good, good], ["IDC"], 1) == [good]
+    assert read_drafts([good], ["IDC"], 1).kept == {1: good}
     with pytest.raises(ValueError, match=re.escape(message)):
         read_drafts([{**good, **draft}], ["IDC"], 1)
+
+
+def test_a_draft_that_cannot_be_read_leaves_the_others() -> None:
+    good = drafted("问？", "答案", "甲", "乙", "丙")
+    found = read_drafts(["问", good, {**good, "answer": ""}, good, good], ["IDC"], 2)
+    assert found.kept == {2: good, 4: good}
+    assert {place: one["reason"] for place, one in found.refused.items()} == {
+        1: "question 1 is no JSON object",
+        3: "question 3 has no answer",
+        5: "question 5 is more than was asked for: 2 from a passage (per_passage)",
+    }
+    assert json.loads(found.refused[3]["text"]) == {**good, "answer": ""}
+    with pytest.raises(ValueError, match="question 1 is no JSON object; question 2 has no answer"):
+        read_drafts([1, {**good, "answer": " "}], ["IDC"], 2)
 
 
 ITEMS = [
@@ -345,7 +386,11 @@ def test_a_corrected_answer_takes_its_place_among_the_choices(tmp_path: Path) ->
     rows[1]["verdict"], rows[1]["answer_as_corrected"] = "fix", "大红"
     kept, dropped = read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
     assert kept[0].answer == "大红" and kept[0].candidates == ("大红", "绿")
-    assert (dropped[0].id, dropped[0].stage, dropped[0].reason) == ("a", "human", "no note")
+    assert (dropped[0].id, dropped[0].stage, dropped[0].reason) == (
+        "a",
+        "human",
+        "dropped in the sheet, without a note",
+    )
 
 
 @pytest.mark.parametrize(
