@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from peft.tuners.lora.layer import Linear as LoraLinear
 from torch import nn
 
@@ -34,7 +33,7 @@ def _forward(layer: LoraLinear, by_peft: Any, x: torch.Tensor, *args: Any, **kwa
         return result
     base: Any = layer.base_layer
     a, b = layer.lora_A[name].weight.to(x.dtype), layer.lora_B[name].weight.to(x.dtype)
-    product: torch.Tensor = _Product.apply(x, base.weight, base.bias, a, b, layer.scaling[name])
+    product: torch.Tensor = _Product.apply(x, base, a, b, layer.scaling[name])
     return product
 
 
@@ -58,24 +57,23 @@ def _plain(layer: LoraLinear, name: str, x: torch.Tensor) -> bool:
 class _Product(torch.autograd.Function):
     """x W' + bias + scaling (x A') B', where the weight itself takes no gradient.
 
-    Shapes: x [..., in], weight [out, in], a [rank, in], b [out, rank]; the result is [..., out].
+    Shapes: x [..., in], ``base``'s weight [out, in], a [rank, in], b [out, rank]; the result is [..., out].
     """
 
     @staticmethod
     def forward(
         ctx: Any,
         x: torch.Tensor,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
+        base: nn.Linear,
         a: torch.Tensor,
         b: torch.Tensor,
         scaling: float,
     ) -> torch.Tensor:
         rows = x.reshape(-1, x.shape[-1])
         low = rows @ a.T
-        result = F.linear(rows, weight, bias)
+        result: torch.Tensor = base(rows)  # not its weight alone: it may have hooks (models.precision)
         result.addmm_(low, b.T, alpha=scaling)
-        ctx.save_for_backward(rows, low, weight, a, b)
+        ctx.save_for_backward(rows, low, base.weight, a, b)
         ctx.scaling = scaling
         return result.view(*x.shape[:-1], -1)
 
@@ -90,4 +88,4 @@ class _Product(torch.autograd.Function):
             of_x.addmm_(of_low, a)
             of_x = of_x.view(*gradients[0].shape[:-1], -1)
         of_b = (gradient.T @ low).mul_(ctx.scaling)
-        return of_x, None, None, of_low.T @ rows, of_b, None
+        return of_x, None, of_low.T @ rows, of_b, None

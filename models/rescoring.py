@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from models.scoring import Scoring
 
-# Rows of the first batch, that of the longest prompts, on which the drift of 16-bit margins is measured.
+# Rows of the first batches, those of the longest prompts, on which the drift of 16-bit margins is measured.
 PROBES = 8
 # Other rows may drift further than the probes did.
 SAFETY = 3.0
@@ -36,7 +36,7 @@ class Rescoring:
         self._make_exact = exact
         self._exact: Scoring | None = None
         self._drift: float | None = None
-        self._first: NDArray[np.float64] | None = None
+        self._probed: dict[int, NDArray[np.float64]] = {}  # fast margins of the first batches, by number
 
     @property
     def exact(self) -> Scoring:
@@ -51,19 +51,22 @@ class Rescoring:
         It is measured on the same rows whichever batch comes first here, so that it is the same in every process.
         """
         if self._drift is None:
-            first = self.batches[0]
-            places = sorted({round(place) for place in np.linspace(0, len(first) - 1, min(PROBES, len(first)))})
-            fast = self._first if self._first is not None else self.fast.margins(first)
-            exact = self.exact.margins([first[place] for place in places])
+            held = np.cumsum([len(rows) for rows in self.batches])
+            first = range(int(np.searchsorted(held, PROBES)) + 1)[: len(self.batches)]
+            rows = [row for number in first for row in self.batches[number]]
+            self._probed = {number: self.fast.margins(self.batches[number]) for number in first}
+            fast = np.concatenate(list(self._probed.values()))
+            places = sorted({round(place) for place in np.linspace(0, len(rows) - 1, min(PROBES, len(rows)))})
+            exact = self.exact.margins([rows[place] for place in places])
             self._drift = SAFETY * float(np.abs(fast[places] - exact).max())
         return self._drift
 
     def margins(self, rows: Sequence[int]) -> NDArray[np.float64]:
         """logit(yes) - logit(no) of a batch, [rows]."""
-        found = self.fast.margins(rows)
-        if list(rows) == self.batches[0]:
-            self._first = found.copy()
-        near = np.flatnonzero(np.abs(found - self.decision) <= self.drift)
+        drift = self.drift
+        number = next((known for known in self._probed if self.batches[known] == list(rows)), None)
+        found = self.fast.margins(rows) if number is None else self._probed[number].copy()
+        near = np.flatnonzero(np.abs(found - self.decision) <= drift)
         if len(near):
             again = [rows[place] for place in near.tolist()]
             found[near] = self.exact.margins(again)

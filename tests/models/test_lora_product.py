@@ -34,13 +34,23 @@ def adapted(seed: int = 0, **settings: Any) -> Any:
 
 def test_values_and_gradients_are_those_of_the_formula() -> None:
     torch.manual_seed(0)
-    x, weight, bias, a, b = (
-        torch.randn(*shape, dtype=torch.float64) for shape in ((2, 3, 7), (4, 7), (4,), (2, 7), (4, 2))
-    )
+    x, a, b = (torch.randn(*shape, dtype=torch.float64) for shape in ((2, 3, 7), (2, 7), (4, 2)))
+    base = nn.Linear(7, 4, dtype=torch.float64).requires_grad_(False)
     for leaf in (x, a, b):
         leaf.requires_grad_()
-    assert torch.allclose(_Product.apply(x, weight, bias, a, b, 1.7), x @ weight.T + bias + 1.7 * (x @ a.T) @ b.T)
-    assert torch.autograd.gradcheck(lambda x, a, b: _Product.apply(x, weight, bias, a, b, 1.7), (x, a, b))
+    expected = x @ base.weight.T + base.bias + 1.7 * (x @ a.T) @ b.T
+    assert torch.allclose(_Product.apply(x, base, a, b, 1.7), expected)
+    assert torch.autograd.gradcheck(lambda x, a, b: _Product.apply(x, base, a, b, 1.7), (x, a, b))
+
+
+def test_the_layers_own_hooks_are_called() -> None:
+    model = adapted()
+    install(model)
+    called: list[str] = []
+    model.base_model.model.first.base_layer.register_forward_pre_hook(lambda *_: called.append("before"))
+    model.base_model.model.first.base_layer.register_forward_hook(lambda *_: called.append("after"))
+    model(torch.randn(3, 6))
+    assert called == ["before", "after"]
 
 
 def test_a_model_computes_and_learns_as_with_peft_alone() -> None:

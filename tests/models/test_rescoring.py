@@ -61,7 +61,16 @@ def test_the_drift_is_the_same_whichever_batch_comes_first() -> None:
     one = [forwards.margins(batch) for batch in forwards.batches]
     other = [backwards.margins(batch) for batch in reversed(backwards.batches)][::-1]
     assert np.array_equal(np.concatenate(one), np.concatenate(other))
-    assert len(fast.asked) == 200 + 10  # the first batch once more, for its probes
+    assert len(fast.asked) == 200  # the probes' batch is not made again when its turn comes
+
+
+def test_batches_of_single_rows_are_probed_until_there_are_eight() -> None:
+    truth = np.linspace(-1, 1, 20)
+    exact, fast = Set(truth), Set(truth + 0.01 * np.arange(20))
+    fast.batches = [[row] for row in range(20)]
+    rescoring = Rescoring(fast, lambda: exact, decision=0.0)  # type: ignore[arg-type, return-value]
+    assert rescoring.drift == pytest.approx(3 * 0.07)  # of rows 0 to 7
+    assert exact.asked == list(range(8))
 
 
 def test_sets_smaller_than_the_probes_are_fine() -> None:
