@@ -17,7 +17,12 @@ UNASKED = "too_long"  # the ``finish`` of a question that was not asked
 NEXT_QUESTION = tuple(
     f"***{marker}***" for marker in ("query", "问题", "电商网页", "商品标题", "用户评论", "个性化偏好")
 )
-_SHOTS = re.compile(r"\n?#{2,}\s*以下是一些示例[:：]?\n.*?(?=\n说明[:：]|\n让我们开始吧|\Z)", re.DOTALL)
+# Solved examples: a heading, and what follows up to the lines that close an instruction. Any number of #, emphasis.
+_SHOTS = re.compile(
+    r"(?:^|\n)[ \t]*(?:#{1,6}|\*\*)[ \t]*[^\n]{0,12}?(?:示例|例子|样例|范例|examples?)[^\n]{0,6}(?:\n|\Z).*?"
+    r"(?=\n[ \t#*]*(?:说明|要求|注意|规则)[ \t*]*[:：]|\n[ \t]*(?:现在)?(?:请作答|请回答|让我们开始)|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def without_shots(system_prompt: str) -> str:
@@ -54,7 +59,7 @@ def fit(
             f"together with {settings.max_tokens} for the answer, the longest ({worst}) with {over[worst]}; give "
             "--too_long no_shots (ask those without their examples), --too_long not_attempted, or fewer --max_tokens"
         )
-    notes: dict[str, Line] = {}
+    notes: dict[str, Line] = {} if shots else {one: {"shots": False} for one in chats}
     if over and too_long == "no_shots":
         shorter = {question.id: question_chat(question, False) for question in questions if question.id in over}
         over = _over(shorter, room, generator)
