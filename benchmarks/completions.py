@@ -1,16 +1,18 @@
 """Texts of a generator, kept on disk as they come: a killed run goes on, any number of processes share the work.
 
 A set of texts has a name and lies in ``<name>.jsonl`` of an evaluation's folder, one line a text:
-``{"id", "text", "tokens", "prompt_tokens", "finish"}`` (see models.generation.Completion) and what else the caller
-has to say of it.
+``{"id", "text", "tokens", "prompt_tokens", "finish"}`` (see models.generation.Completion), ``asked`` where the chat
+that it answers may change under the same id (see `fingerprint`), and what else the caller has to say of it.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from rich.console import Console
 
 from benchmarks.progress import progress
 from benchmarks.results import Predictions
-from models.generation import Chat, Completion, Found, Generator, SamplingSettings
+from models.generation import Chat, Completion, Found, Generator, SamplingSettings, as_completion
 from models.runtime import this_process
 
 Line = dict[str, Any]
@@ -68,12 +70,20 @@ class Crew:
 
 @dataclass(frozen=True)
 class Work:
-    """What is to be written: a chat for each id, lines for ids that are settled without a text, and what else is to be
-    said in an id's line."""
+    """What is to be written.
+
+    Attributes:
+        chats: a chat for each id.
+        settled: lines of ids that are settled without a text.
+        notes: what else is to be said in an id's line.
+        otherwise: what is done instead with ids whose chat a server finds too long, which it alone can tell; None
+            refuses the run.
+    """
 
     chats: Mapping[str, Chat]
     settled: Mapping[str, Line] = field(default_factory=dict)
     notes: Mapping[str, Line] = field(default_factory=dict)
+    otherwise: Work | None = None
 
 
 class Completions:
@@ -82,6 +92,15 @@ class Completions:
     def __init__(self, folder: Path, crew: Crew, say: Console) -> None:
         self.folder, self.crew, self.say = folder, crew, say
 
+    def replies(
+        self, name: str, chats: Mapping[str, Chat], found: Found, settings: SamplingSettings
+    ) -> tuple[dict[str, Line], Cost]:
+        """The lines of a set whose chats (by id) are made of what others wrote. A text stays as long as its chat does,
+        and is asked for again where that is another."""
+        asked = {one: fingerprint(chat) for one, chat in chats.items()}
+        work = Work(chats, notes={one: {"asked": mark} for one, mark in asked.items()})
+        return self.complete(name, list(chats), found, settings, lambda _: work, asked)
+
     def complete(
         self,
         name: str,
@@ -89,56 +108,132 @@ class Completions:
         found: Found,
         settings: SamplingSettings,
         prepare: Callable[[Generator], Work],
+        asked: Mapping[str, str] | None = None,
     ) -> tuple[dict[str, Line], Cost]:
         """The lines of a set, by id in the order of ``ids``: those that are there, and the rest written now.
 
         Args:
             prepare: makes the work; called, and the generator loaded, only where lines are missing.
+            asked: the fingerprint of each chat, of which a line must be; None where ids say enough.
+
+        Raises ValueError where a chat is too long for the generator and the work has nothing else for it.
         """
-        state, predictions = this_process(), Predictions(self.folder, name)
-        if (lines := _whole(predictions)) and list(lines) == list(ids):
+        state, predictions, wanted = this_process(), Predictions(self.folder, name), set(ids)
+
+        def usable(line: Line) -> bool:
+            if line["id"] not in wanted or as_completion(line) is None:
+                return False
+            return asked is None or line.get("asked") == asked[line["id"]]
+
+        lines, spoilt = _whole(predictions, usable)
+        if lines and not spoilt and list(lines) == list(ids):
             return lines, Cost()
+        if spoilt:
+            self.say.print(f"{name}: {spoilt} lines are spoilt or answer something else, and are not used")
         # Every process has looked before the main one touches the files.
         state.wait_for_everyone()
         generator = self.crew.open(found)
         work = prepare(generator)
-        cost = self._write(predictions, name, generator, settings, work)
+        cost = self._write(predictions, name, generator, settings, work, usable)
         if state.is_main_process:
             predictions.merge(ids)
         state.wait_for_everyone()
         return {line["id"]: line for line in predictions.read()}, cost
 
     def _write(
-        self, predictions: Predictions, name: str, generator: Generator, settings: SamplingSettings, work: Work
+        self,
+        predictions: Predictions,
+        name: str,
+        generator: Generator,
+        settings: SamplingSettings,
+        work: Work,
+        usable: Callable[[Line], bool],
     ) -> Cost:
         """Write what is missing: whole batches are kept from an earlier run, the others dealt to the processes."""
         state, ids, chats = this_process(), list(work.chats), list(work.chats.values())
         plan = generator.plan(chats, settings)
         if state.is_main_process:
-            predictions.recover([[ids[row] for row in batch] for batch in plan])
-            predictions.append(state.process_index, [{"id": one, **line} for one, line in work.settled.items()])
+            predictions.recover([[ids[row] for row in batch] for batch in plan], usable)
+            _settle(predictions, work.settled)
         state.wait_for_everyone()
         done = predictions.recovered()
         pending = [batch for batch in plan if ids[batch[0]] not in done]
         if done and pending:
             self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
         own = pending[state.process_index :: state.num_processes]
-        cost, started = Cost(), time.perf_counter()
+        started, recalled = time.perf_counter(), _recalled(generator)
         with progress(self.say, name, sum(map(len, own))) as update:
-            for row, completion in generator.generate(chats, settings, own):
-                note = work.notes.get(ids[row], {})
-                predictions.append(state.process_index, [{"id": ids[row], **asdict(completion), **note}])
-                cost.add(completion)
-                update(cost.texts)
+            cost = _Writer(predictions, name, generator, settings, update).write(work, own)
+        if known := _recalled(generator) - recalled:
+            self.say.print(f"{name}: {known} of {cost.texts} come from the cache of served answers (docs/ecomqa.md)")
         state.wait_for_everyone()
         cost.seconds = time.perf_counter() - started
         return cost
 
 
-def _whole(predictions: Predictions) -> dict[str, Line]:
-    """The lines of a finished file by id; none where it is not there, or was cut or spoilt since: what is left of such
-    a file is gone on from."""
+@dataclass
+class _Writer:
+    """Writes texts into a set. ``update`` is told how many there are so far."""
+
+    predictions: Predictions
+    name: str
+    generator: Generator
+    settings: SamplingSettings
+    update: Callable[[int], None]
+    cost: Cost = field(default_factory=Cost)
+
+    def write(self, work: Work, batches: Sequence[Sequence[int]]) -> Cost:
+        """Write batches of the work's chats; those that a server finds too long as the work says. Raises ValueError
+        where it says nothing."""
+        over = self._ask(work, batches)
+        while over and work.otherwise is not None:
+            instead = work.otherwise
+            _settle(self.predictions, {one: instead.settled[one] for one in over if one in instead.settled})
+            rest = {one: instead.chats[one] for one in over if one in instead.chats}
+            work = replace(instead, chats=rest)
+            over = self._ask(work, self.generator.plan(list(rest.values()), self.settings))
+        return self.cost
+
+    def _ask(self, work: Work, batches: Sequence[Sequence[int]]) -> list[str]:
+        """The ids of those chats of some batches that were too long; the others are written."""
+        ids, process, over = list(work.chats), this_process().process_index, []
+        for row, completion in self.generator.generate(list(work.chats.values()), self.settings, batches):
+            one = ids[row]
+            if completion.finish != "too_long":
+                self.predictions.append(process, [{"id": one, **asdict(completion), **work.notes.get(one, {})}])
+                self.cost.add(completion)
+                self.update(self.cost.texts)
+            elif work.otherwise is not None:
+                over.append(one)
+            else:
+                raise ValueError(
+                    f"{self.name}: {one} is too long for {self.generator.name} together with "
+                    f"{self.settings.max_tokens} tokens for the answer; serve the model with a longer context, or have "
+                    "it write less"
+                )
+        return over
+
+
+def fingerprint(chat: Chat) -> str:
+    """A short digest of what a chat says."""
+    turns = json.dumps([asdict(message) for message in chat.messages], ensure_ascii=True)
+    return hashlib.sha256(turns.encode()).hexdigest()[:16]
+
+
+def _settle(predictions: Predictions, settled: Mapping[str, Line]) -> None:
+    predictions.append(this_process().process_index, [{"id": one, **line} for one, line in settled.items()])
+
+
+def _recalled(generator: Generator) -> int:
+    """How many answers a generator has had from a cache so far; none where it has no such thing."""
+    return int(getattr(generator, "recalled", 0))
+
+
+def _whole(predictions: Predictions, usable: Callable[[Line], bool]) -> tuple[dict[str, Line], int]:
+    """The usable lines of a finished file by id, and how many others it has; none where it is not there."""
     try:
-        return {line["id"]: line for line in predictions.read()}
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        return {}
+        lines = predictions.read()
+    except (FileNotFoundError, ValueError):  # a line was cut, say: what is left of such a file is gone on from
+        return {}, 0
+    kept = {line["id"]: line for line in lines if isinstance(line.get("id"), str) and usable(line)}
+    return kept, len(lines) - len(kept)

@@ -14,7 +14,7 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,18 @@ class EvaluationFolder:
                     f"{self.path} holds another {self.kind}: {unlike[0]}{more}; give another --out, "
                     "or --overwrite to start anew"
                 )
+        elif self._nameless():
+            if not overwrite:
+                raise ValueError(
+                    f"{self.path} holds an {self.kind} that has lost its {IDENTITY}, which said what was asked; put "
+                    "that back, give --overwrite to start anew, or another --out"
+                )
         elif self.path.is_dir() and any(not path.name.startswith(".") for path in self.path.iterdir()):
             raise ValueError(f"{self.path} holds other files and no {IDENTITY}; give another --out")
+
+    def _nameless(self) -> bool:
+        """Whether the folder holds an evaluation's results beside all of the answers that they were made of."""
+        return self.results() is not None
 
     def open(self) -> None:
         """Make the folder and say in it which evaluation it holds; the main process alone does this."""
@@ -87,7 +97,8 @@ class EvaluationFolder:
         """The results, if the evaluation has ended and its files are still what they were then."""
         try:
             found = json.loads((self.path / RESULTS).read_text(encoding="utf-8"))
-            whole = all(sha256(self.path / name) == digest for name, digest in found.pop("files").items())
+            files = found.pop("files")
+            whole = bool(files) and all(sha256(self.path / name) == digest for name, digest in files.items())
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return found if whole else None
@@ -123,18 +134,23 @@ class Predictions:
         self.path = folder / f"{name}.jsonl"
         self.parts = folder / f"{name}.parts"
 
-    def recover(self, batches: Sequence[Sequence[str]]) -> None:
+    def recover(
+        self, batches: Sequence[Sequence[str]], usable: Callable[[dict[str, Any]], bool] = lambda _: True
+    ) -> None:
         """Keep the answers of whole batches (of record ids), from whatever run, and forget the rest.
 
         The main process alone does this, before any process appends.
+
+        Args:
+            usable: whether an answer may be kept.
         """
-        found = _answers(self._files())
+        found = _answers(self._files(), usable)
         kept = [found[record] for batch in batches if all(record in found for record in batch) for record in batch]
         self.parts.mkdir(parents=True, exist_ok=True)
         write_text(self._done, "".join(kept))
-        for part in self.parts.glob("*.jsonl"):
-            if part != self._done:
-                part.unlink()
+        for path in self._files():
+            if path != self._done:
+                path.unlink()
 
     def recovered(self) -> set[str]:
         """Ids of the records whose answers `recover` has kept; what processes append meanwhile changes nothing here."""
@@ -183,14 +199,16 @@ class Predictions:
         return [*sorted(self.parts.glob("*.jsonl")), *([self.path] if self.path.is_file() else [])]
 
 
-def _answers(files: Sequence[Path]) -> dict[str, str]:
-    """Id -> line of every answer that is whole. Raises ValueError if one record has two different ones."""
+def _answers(files: Sequence[Path], usable: Callable[[dict[str, Any]], bool] = lambda _: True) -> dict[str, str]:
+    """Id -> line of every answer that is whole and usable. Raises ValueError if one record has two different ones."""
     found: dict[str, str] = {}
     for path in files:
         for line in _lines(path):
-            record = _id_of(line)
-            if record is not None and found.setdefault(record, line) != line:
-                raise ValueError(f"{path}: record {record!r} has two different predictions; give --overwrite")
+            entry = _answer(line)
+            if entry is None or not usable(entry):
+                continue
+            if found.setdefault(entry["id"], line) != line:
+                raise ValueError(f"{path}: record {entry['id']!r} has two different predictions; give --overwrite")
     return found
 
 
@@ -199,10 +217,10 @@ def _lines(path: Path) -> Iterator[str]:
         yield from file
 
 
-def _id_of(line: str) -> str | None:
-    """The record that a line answers; None for a line that was cut while it was written."""
+def _answer(line: str) -> dict[str, Any] | None:
+    """The answer that a line holds; None for a line that was cut while it was written, or answers no record."""
     entry = as_object(line) if line.endswith("\n") else None
-    return entry["id"] if entry is not None and isinstance(entry.get("id"), str) else None
+    return entry if entry is not None and isinstance(entry.get("id"), str) else None
 
 
 def as_object(text: str) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ UNASKED = "too_long"  # the ``finish`` of a question that was not asked
 NEXT_QUESTION = tuple(
     f"***{marker}***" for marker in ("query", "问题", "电商网页", "商品标题", "用户评论", "个性化偏好")
 )
+_WITHOUT: Line = {"shots": False}
 # Solved examples: a heading, and what follows up to the lines that close an instruction. Any number of #, emphasis.
 _SHOTS = re.compile(
     r"(?:^|\n)[ \t]*(?:#{1,6}|\*\*)[ \t]*[^\n]{0,12}?(?:示例|例子|样例|范例|examples?)[^\n]{0,6}(?:\n|\Z).*?"
@@ -45,13 +46,14 @@ def stop_texts(stop: str | None, facts: Mapping[str, Any]) -> tuple[str, ...]:
 def fit(
     questions: Sequence[Question], shots: bool, generator: Generator, settings: SamplingSettings, too_long: TooLong
 ) -> Work:
-    """The chats of those questions that fit the generator, by id; the others are settled.
+    """The chats of those questions that fit the generator, by id; the others are settled. What a server finds too long
+    once it is asked is settled alike.
 
     Raises ValueError where some do not fit and ``too_long`` is refuse.
     """
     chats = {question.id: question_chat(question, shots) for question in questions}
-    room = None if generator.context is None else generator.context - settings.max_tokens
-    over = _over(chats, room, generator)
+    shorter = {question.id: question_chat(question, False) for question in questions}
+    over = _over(chats, generator, settings)
     if over and too_long == "refuse":
         worst = max(over, key=lambda one: over[one])
         raise ValueError(
@@ -59,20 +61,27 @@ def fit(
             f"together with {settings.max_tokens} for the answer, the longest ({worst}) with {over[worst]}; give "
             "--too_long no_shots (ask those without their examples), --too_long not_attempted, or fewer --max_tokens"
         )
-    notes: dict[str, Line] = {} if shots else {one: {"shots": False} for one in chats}
+    notes: dict[str, Line] = {} if shots else dict.fromkeys(chats, _WITHOUT)
     if over and too_long == "no_shots":
-        shorter = {question.id: question_chat(question, False) for question in questions if question.id in over}
-        over = _over(shorter, room, generator)
-        chats.update(shorter)
-        notes = {one: {"shots": False} for one in shorter if one not in over}
-    settled = {
-        one: {"text": "", "tokens": 0, "prompt_tokens": tokens, "finish": UNASKED} for one, tokens in over.items()
-    }
-    return Work({one: asked for one, asked in chats.items() if one not in over}, settled, notes)
+        tried = {one: shorter[one] for one in over}
+        over = _over(tried, generator, settings)
+        chats.update(tried)
+        notes = {one: _WITHOUT for one in tried if one not in over}
+    settled = {one: _unasked(tokens) for one, tokens in over.items()}
+    otherwise = Work({}, {one: _unasked(0) for one in chats})
+    if too_long == "no_shots":
+        otherwise = Work(shorter, notes=dict.fromkeys(shorter, _WITHOUT), otherwise=otherwise)
+    asked = {one: asked for one, asked in chats.items() if one not in over}
+    return Work(asked, settled, notes, None if too_long == "refuse" else otherwise)
 
 
-def _over(chats: Mapping[str, Chat], room: int | None, generator: Generator) -> dict[str, int]:
-    """Tokens of the prompts that have more than ``room``."""
+def _unasked(tokens: int) -> Line:
+    return {"text": "", "tokens": 0, "prompt_tokens": tokens, "finish": UNASKED}
+
+
+def _over(chats: Mapping[str, Chat], generator: Generator, settings: SamplingSettings) -> dict[str, int]:
+    """Tokens of the prompts that leave a generator no room for the answer; of none where it cannot say."""
+    room = None if generator.context is None else generator.context - settings.max_tokens
     lengths = None if room is None else generator.prompt_tokens(list(chats.values()))
     if lengths is None or room is None:
         return {}

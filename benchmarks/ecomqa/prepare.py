@@ -17,8 +17,19 @@ from benchmarks.ecomqa.data import SUB_CONCEPTS, Question, read_questions
 from benchmarks.ecomqa.panel import RULES, Member, digest, make_panel, names_of
 from benchmarks.results import EvaluationFolder, Predictions
 from models.backbone import LoadSettings
+from models.checkpoint import resolve
 from models.generation import Found, SamplingSettings
 from models.generators import VLLM, find_generator, is_served
+from models.manifest import sha256
+
+
+@dataclass(frozen=True)
+class OtherRun:
+    """A finished evaluation to compare with: who answered, its graded lines, and the digest of their file."""
+
+    name: str
+    lines: list[Line]
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class Plan:
         subject: who answers, under ``settings``.
         panel: the model judges; ``rules``: whether rules are among the judges.
         passages: what is retrieved from; empty without retrieval.
+        other: the run to compare with.
         view: what fixes the results beside the answers.
     """
 
@@ -39,6 +51,7 @@ class Plan:
     panel: list[Member]
     rules: bool
     passages: list[Passage]
+    other: OtherRun | None = None
 
     @property
     def view(self) -> dict[str, Any]:
@@ -49,7 +62,7 @@ class Plan:
             "behaviour": config.behaviour,
             "confidence": asdict(config.confidence),
             "rag": {**asdict(config.rag), "corpus": self.passages and corpus_fingerprint(self.passages)},
-            "compare": config.compare and Path(config.compare).name,
+            "compare": self.other and self.other.digest,
             "resamples": config.resamples,
         }
 
@@ -61,12 +74,14 @@ def prepare(config: EcomQAConfig, device: torch.device) -> Plan:
         settings = LoadSettings(
             dtype=config.dtype, quantization=config.quantization, trust_remote_code=config.trust_remote_code
         )
-        return find_generator(reference, adapter, settings, config.rows, device, config.concurrency)
+        return find_generator(reference, adapter, settings, config.rows, device, config.concurrency, config.overwrite)
 
     subject = find(config.checkpoint or "", config.adapter)
     named = names_of(config.judges)
     if not named:
         raise ValueError("nobody grades: give --judges rules, or model judges")
+    if named.count(RULES) > 1:
+        raise ValueError(f"judges: {RULES} is named twice; name each judge once")
     judges, grading = [name for name in named if name != RULES], config.grading
     if grading.guided and (others := [name for name in judges if is_served(name) or name.startswith(VLLM)]):
         raise ValueError(f"grading.guided: {others[0]} votes in its own way; local checkpoints alone can be guided")
@@ -82,25 +97,38 @@ def prepare(config: EcomQAConfig, device: torch.device) -> Plan:
         thinking=config.thinking,
     )
     questions = chosen(read_questions(config.data, config.repeated), config)
-    if config.compare:
-        other_run(config.compare, questions)
-    passages = read_corpus(config.rag.corpus) if config.rag.corpus else []
-    return Plan(config, questions, subject, settings, panel, RULES in named, passages)
+    other = other_run(config.compare, questions) if config.compare else None
+    return Plan(config, questions, subject, settings, panel, RULES in named, _variants(config, questions), other)
 
 
-def other_run(reference: str, questions: Sequence[Question]) -> tuple[str, list[Line]]:
-    """Who answered in the finished evaluation of another folder, and its graded lines.
+def _variants(config: EcomQAConfig, questions: Sequence[Question]) -> list[Passage]:
+    """The passages to retrieve from; what else the variants are asked to do is looked at, so that nobody answers the
+    plain questions only to be told then. Raises ValueError or FileNotFoundError in words."""
+    if config.confidence.ask:
+        asked_of(questions, config.confidence.tasks, "confidence.tasks")
+    if not config.rag.corpus:
+        return []
+    asked_of(questions, config.rag.tasks, "rag.tasks")
+    if config.rag.method != "bm25":
+        resolve(config.rag.encoder)
+    return read_corpus(config.rag.corpus)
+
+
+def other_run(reference: str, questions: Sequence[Question]) -> OtherRun:
+    """The finished evaluation in another folder.
 
     Raises ValueError where there is none, or it holds none of the questions.
     """
     folder = Path(reference)
     results = EvaluationFolder(folder, {}).results()
-    if results is None or results.get("benchmark") != "ecomqa":
+    name = results and results.get("benchmark") == "ecomqa" and (results.get("subject") or {}).get("name")
+    if not name:
         raise ValueError(f"compare: {folder} holds no finished evaluation of ecomqa; give the folder of one")
-    lines = Predictions(folder).read()
+    predictions = Predictions(folder)
+    lines = predictions.read()
     if {line["id"] for line in lines}.isdisjoint(question.id for question in questions):
         raise ValueError(f"compare: {folder} has other questions; give an evaluation of the same data")
-    return results["subject"]["name"], lines
+    return OtherRun(name, lines, sha256(predictions.path))
 
 
 def chosen(questions: Sequence[Question], config: EcomQAConfig) -> list[Question]:
@@ -120,9 +148,17 @@ def of_tasks(questions: Sequence[Question], tasks: Sequence[str]) -> list[Questi
     return [question for question in questions if question.task in tasks]
 
 
+def asked_of(questions: Sequence[Question], tasks: str, field: str) -> list[Question]:
+    """The questions that a variant asks again. Raises ValueError where none is of a sub-concept named in ``field``."""
+    found = of_tasks(questions, sub_concepts(tasks, field))
+    if not found:
+        raise ValueError(f"{field}: none of the questions is of {tasks}; choose among the sub-concepts asked")
+    return found
+
+
 def sub_concepts(text: str, field: str) -> list[str]:
-    """Codes with commas between. Raises ValueError for one that is not there."""
+    """Codes with commas between, each once. Raises ValueError for one that is not there."""
     names = [name.upper() for name in names_of(text)]
     if unknown := [name for name in names if name not in SUB_CONCEPTS]:
         raise ValueError(f"{field}: {unknown[0]!r} is no sub-concept; there are {', '.join(SUB_CONCEPTS)}")
-    return names
+    return list(dict.fromkeys(names))

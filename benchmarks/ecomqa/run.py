@@ -38,9 +38,10 @@ from models.folder import sole_writer
 from models.runtime import this_process, use_threads, versions
 
 # What every results.json of an evaluation holds.
-FORM = frozenset(
-    "benchmark subject data average all sub_concepts answers grading judges settings cost versions view".split()
-)
+FORM = {
+    *("benchmark", "subject", "data", "settings", "view", "judges", "cost", "versions"),
+    *("average", "all", "sub_concepts", "answers", "grading"),
+}
 SETS = ("answers*", "votes-*", "behaviour*", "predictions*")
 
 
@@ -113,7 +114,7 @@ def _examined(plan: Plan, folder: EvaluationFolder, threads: int) -> dict[str, A
 
 def _known(results: dict[str, Any] | None) -> dict[str, Any] | None:
     """Results in the form that this version writes; those of another form count as not made yet."""
-    return results if results is not None and FORM <= results.keys() else None
+    return results if results is not None and results.keys() >= FORM else None
 
 
 @dataclass

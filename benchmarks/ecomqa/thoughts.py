@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from benchmarks.completions import Completions, Cost, Line, Work
+from benchmarks.completions import Completions, Cost, Line
 from benchmarks.ecomqa import thinking
 from benchmarks.ecomqa.panel import Member, digest
 
@@ -28,14 +28,14 @@ def sort_traces(
     except ValueError as error:
         return [], {"message": str(error)}, []
     ids = [trace.id for trace in kept]
-    work = Work({trace.id: thinking.behaviour_chat(trace) for trace in kept})
+    chats = {trace.id: thinking.behaviour_chat(trace) for trace in kept}
     votes: list[dict[str, str]] = []
     costs = []
     for member in _once(panel):
         tokens = max(thinking.VOTE_TOKENS, member.settings.max_tokens)
         settings = replace(member.settings, max_tokens=tokens, grammar=None)
         name = f"behaviour-{digest([member.found.facts, asdict(settings), thinking.PROMPT, ids])}"
-        written, cost = store.complete(name, ids, member.found, settings, lambda generator: work)
+        written, cost = store.replies(name, chats, member.found, settings)
         votes.append({one: written[one]["text"] for one in ids})
         costs.append(cost)
     sorted_lines = []

@@ -10,7 +10,7 @@ from benchmarks.ecomqa import rag
 from benchmarks.ecomqa.calibration import asked_for_confidence
 from benchmarks.ecomqa.config import RagConfig
 from benchmarks.ecomqa.data import Question
-from benchmarks.ecomqa.prepare import Plan, of_tasks, sub_concepts
+from benchmarks.ecomqa.prepare import Plan, asked_of
 from benchmarks.ecomqa.retrieval import Retriever, make_retriever
 from models.checkpoint import resolve
 from models.generation import Generator
@@ -39,25 +39,18 @@ def plain(plan: Plan) -> Variant:
 
 def with_confidence(plan: Plan) -> Variant:
     """The questions with a request for a confidence. Raises ValueError where none is of a sub-concept asked for."""
-    questions = _of(plan, plan.config.confidence.tasks, "confidence.tasks")
+    questions = asked_of(plan.questions, plan.config.confidence.tasks, "confidence.tasks")
     return Variant(CONFIDENCE, [asked_for_confidence(question) for question in questions])
 
 
 def with_passages(plan: Plan, generator: Generator) -> Variant:
     """The questions with retrieved passages, as many as fit the budget in the generator's tokens."""
     settings = plan.config.rag
-    questions = _of(plan, settings.tasks, "rag.tasks")
+    questions = asked_of(plan.questions, settings.tasks, "rag.tasks")
     shown = rag.augment(
         questions, _retriever(plan, settings), rag.token_counter(generator), settings.passages, settings.tokens
     )
     return Variant(RAG, shown.questions, {one: {"retrieved": ids} for one, ids in shown.retrieved.items()})
-
-
-def _of(plan: Plan, tasks: str, field_name: str) -> list[Question]:
-    found = of_tasks(plan.questions, sub_concepts(tasks, field_name))
-    if not found:
-        raise ValueError(f"{field_name}: none of the questions is of {tasks}; choose among the sub-concepts asked")
-    return found
 
 
 def _retriever(plan: Plan, settings: RagConfig) -> Retriever:

@@ -183,6 +183,25 @@ def test_a_folder_of_something_else_is_never_taken(tmp_path: Path, overwrite: bo
         EvaluationFolder(tmp_path, IDENTITY).refuse_other(overwrite)
 
 
+def test_an_evaluation_that_lost_its_identity_may_be_started_anew(tmp_path: Path) -> None:
+    folder = EvaluationFolder(tmp_path, IDENTITY)
+    (tmp_path / "predictions.jsonl").write_text('{"id": "a"}\n')
+    folder.write_results({"n": 1})
+    with pytest.raises(ValueError, match=r"has lost its evaluation\.json.*give --overwrite to start anew"):
+        folder.refuse_other()
+    folder.refuse_other(overwrite=True)
+
+
+def test_unusable_answers_are_forgotten_with_the_finished_file(tmp_path: Path, whole: bytes) -> None:
+    predictions = Predictions(tmp_path)
+    predictions.path.write_bytes(whole)
+    predictions.recover(BATCHES, lambda entry: entry["id"] != "a")
+    assert predictions.recovered() == set(ORDER) - {"a"}
+    predictions.append(0, [{"id": "a", "margin": -1}])
+    predictions.merge(ORDER)
+    assert predictions.read()[0]["margin"] == -1
+
+
 @pytest.mark.parametrize("text", ['{"judgment": ', "[1]", ""])
 def test_an_identity_that_cannot_be_read_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "evaluation.json").write_text(text)

@@ -18,6 +18,7 @@ from ecomqa_questions import ROWS, rows, write
 from benchmarks.ecomqa import prepare, run
 from benchmarks.ecomqa.config import ConfidenceConfig, EcomQAConfig, GradingConfig, RagConfig
 from benchmarks.ecomqa.judges import PROMPTS
+from models.generation import Completion
 
 RIGHT = {
     "个性化偏好": "B",
@@ -53,7 +54,11 @@ def cast(monkeypatch: pytest.MonkeyPatch) -> dict[str, Scripted]:
         "no": Scripted("no", judge("评分：B")),
         "none": Scripted("none", judge("C")),
         "odd": Scripted("odd", judge("?")),
+        "also": Scripted("yes", judge("A")),
+        "strange": Scripted("odd", judge("?")),
     }
+    for reference in ("also", "strange"):  # of the name of others, at other servers
+        models[reference].facts |= {"server": reference}
 
     def find(reference: str, *rest: Any) -> Any:
         return models[reference].found()
@@ -106,7 +111,7 @@ def test_rules_alone_grade_everything_and_say_so(cast: dict[str, Scripted], conf
 
 
 def test_a_panel_grades_open_forms_and_what_rules_cannot_read(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
-    results = run.evaluate(replace(config, judges="rules,yes,no,yes"))
+    results = run.evaluate(replace(config, judges="rules,yes,no,also"))
     graded = lines(config)
     for name in ("BC", "late"):
         assert (graded[name]["grade"], graded[name]["by"], graded[name]["how"]) == ("correct", "panel", "majority")
@@ -137,7 +142,7 @@ def test_splits_and_unreadable_votes_follow_the_settings(cast: dict[str, Scripte
     results = run.evaluate(replace(config, judges="yes,no,none", grading=GradingConfig(split="first")))
     assert lines(config)["BC"]["grade"] == "correct"
     assert results["grading"]["how"]["split"] == 2
-    odd = replace(config, judges="yes,odd,odd", out=f"{config.out}-odd")
+    odd = replace(config, judges="yes,odd,strange", out=f"{config.out}-odd")
     results = run.evaluate(odd)
     assert lines(odd)["BC"]["grade"] == "correct"
     assert results["grading"]["unparsed"]["odd#1"] == 2
@@ -360,3 +365,162 @@ def test_a_folder_has_one_writer(cast: dict[str, Scripted], config: EcomQAConfig
             other.kill()
     assert not (tmp_path / "out").exists()
     assert run.evaluate(config)["all"]["n"] == 12
+
+
+@pytest.mark.parametrize(
+    ("judges", "prompts", "told"),
+    [
+        ("yes,no,yes", "", "judges: yes is named twice"),
+        ("rules,yes,rules", "", "judges: rules is named twice"),
+        ("yes", "standard,standard", r"grading\.prompts: standard is named twice"),
+    ],
+)
+def test_a_judge_named_twice_is_refused(
+    cast: dict[str, Scripted], config: EcomQAConfig, judges: str, prompts: str, told: str
+) -> None:
+    with pytest.raises(ValueError, match=told):
+        run.evaluate(replace(config, judges=judges, grading=GradingConfig(prompts=prompts)))
+    assert not cast["m"].asked
+
+
+def test_a_sub_concept_named_twice_is_asked_once(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
+    assert run.evaluate(replace(config, tasks="CC,BC,cc"))["all"]["n"] == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"confidence": ConfidenceConfig(ask=True, tasks="XX")}, r"confidence\.tasks: 'XX' is no sub-concept"),
+        ({"confidence": ConfidenceConfig(ask=True), "tasks": "IC"}, r"confidence\.tasks: none of the questions is of"),
+        ({"rag": RagConfig(corpus="sample", tasks="XX")}, r"rag\.tasks: 'XX' is no sub-concept"),
+        ({"rag": RagConfig(corpus="sample", method="dense", encoder="no/such/folder")}, "no/such/folder"),
+    ],
+)
+def test_what_variants_cannot_do_is_told_before_anybody_is_asked(
+    cast: dict[str, Scripted], config: EcomQAConfig, settings: dict[str, Any], told: str
+) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=told):
+        run.evaluate(replace(config, **settings))
+    assert not cast["m"].asked
+
+
+def test_votes_belong_to_the_answer_that_they_were_cast_on(
+    cast: dict[str, Scripted], config: EcomQAConfig, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = replace(config, judges="yes", grading=GradingConfig(prompts="standard"))
+    run.evaluate(config)
+    path = Path(str(config.out)) / "answers.jsonl"
+    answers = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
+    wanted = next(answer for answer in answers if answer["text"] == "一五年")
+    wanted["text"] = "一六年"
+    path.write_text("".join(json.dumps(one) + "\n" for one in answers), encoding="utf-8")
+    cast["yes"].asked.clear()
+    cast["yes"].reply = lambda system, user: "B" if "一六年" in user else "?"
+    run.evaluate(config)
+    # Batches of two are asked again whole: the one whose answer has changed, and its neighbour, but no other.
+    assert 1 <= len(cast["yes"].asked) <= 2
+    assert (lines(config)["BC"]["answer"], lines(config)["BC"]["grade"]) == ("一六年", "wrong")
+    assert lines(config)["PC"]["grade"] == "correct"
+    assert "1 lines are spoilt or answer something else" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "votes"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda entry: [entry, {**entry, "id": "nobody"}],
+        lambda entry: [{key: value for key, value in entry.items() if key != "text"}],
+        lambda entry: [{key: value for key, value in entry.items() if key != "finish"}],
+        lambda entry: [{**entry, "text": None}],
+        lambda entry: [{**entry, "text": 5}],
+        lambda entry: [entry, {"id": 5}],
+    ],
+)
+def test_lines_of_another_form_are_asked_again(
+    name: str, spoil: Callable[[dict[str, Any]], Any], cast: dict[str, Scripted], config: EcomQAConfig
+) -> None:
+    config = replace(config, judges="rules,yes", grading=GradingConfig(prompts="standard"), limit=1)
+    run.evaluate(config)
+    folder = Path(str(config.out))
+    path = next(folder.glob("votes*.jsonl")) if name == "votes" else folder / name
+    whole = path.read_bytes()
+    first, *rest = whole.decode().splitlines()
+    spoilt = [json.dumps(one, ensure_ascii=False) for one in spoil(json.loads(first))]
+    path.write_text("".join(f"{line}\n" for line in [*spoilt, *rest]), encoding="utf-8")
+    cast["m"].asked.clear()
+    cast["yes"].asked.clear()
+    run.evaluate(config)
+    assert path.read_bytes() == whole
+    assert len(cast["m"].asked) + len(cast["yes"].asked) <= 2
+    assert not list(folder.glob("*.parts"))
+
+
+@pytest.mark.parametrize("change", [lambda made: {"files": {}}, lambda made: {**made, "cost": 0} | {"files": {}}, None])
+def test_results_of_another_form_are_made_again(
+    change: Callable[[dict[str, Any]], Any] | None, cast: dict[str, Scripted], config: EcomQAConfig
+) -> None:
+    first = run.evaluate(config)
+    path = Path(str(config.out)) / "results.json"
+    made = json.loads(path.read_text("utf-8"))
+    if change is None:
+        del made["cost"]
+    path.write_text(json.dumps(change(made) if change else made), encoding="utf-8")
+    assert run.evaluate(config)["all"] == first["all"]
+    assert len(cast["m"].asked) == 12
+
+
+def test_a_comparison_is_made_again_where_the_other_run_has_changed(
+    cast: dict[str, Scripted], config: EcomQAConfig, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        run.evaluate(replace(config, out=str(tmp_path / name / "run")))
+        cast["m"].reply = lambda system, user: "不知道"
+    found = [run.evaluate(replace(config, compare=str(tmp_path / name / "run"))) for name in ("one", "two")]
+    assert [made["comparison"]["second_only"] for made in found] == [7, 0]
+    assert str(tmp_path) not in json.dumps(found)
+
+
+def test_overwriting_asks_servers_anew(
+    cast: dict[str, Scripted], config: EcomQAConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anew = []
+
+    def find(reference: str, *rest: Any) -> Any:
+        anew.append(rest[-1])
+        return cast[reference].found()
+
+    monkeypatch.setattr(prepare, "find_generator", find)
+    run.evaluate(replace(config, judges="yes"))
+    run.evaluate(replace(config, judges="yes", overwrite=True))
+    assert anew == [False, False, True, True]
+
+
+class Served(Scripted):
+    """Finds chats of more than ``room`` characters too long, and says so only when it is asked."""
+
+    room = 140
+
+    def generate(self, chats: Any, settings: Any, batches: Any = None) -> Any:
+        for row, completion in super().generate(chats, settings, batches):
+            long = completion.prompt_tokens > self.room
+            yield row, Completion("", 0, 0, "too_long") if long else completion
+
+
+def test_what_a_server_finds_too_long_is_refused_shortened_or_not_attempted(
+    cast: dict[str, Scripted], config: EcomQAConfig, tmp_path: Path
+) -> None:
+    shots = "#### 以下是一些示例：\n***query***：甲\n***答案***：乙\n" * 3
+    long = {**ROWS["BC"], "task": "BC", "system_prompt": f"回答短语。\n{shots}让我们开始吧！\n"}
+    longer = {**ROWS["RVC"], "task": "RVC", "prompt": ROWS["RVC"]["prompt"] * 5}
+    config = replace(config, data=write(tmp_path / "long.jsonl", [long, longer, {**ROWS["PC"], "task": "PC"}]))
+    cast["m"] = Served("m", answer)
+    with pytest.raises(ValueError, match=r"answers: (BC|RVC)\S* is too long for m together with 512"):
+        run.evaluate(config)
+    results = run.evaluate(replace(config, too_long="no_shots", overwrite=True))
+    graded = lines(config)
+    assert (graded["BC"]["shots"], graded["BC"]["grade"]) == (False, "wrong")
+    assert (graded["RVC"]["finish"], graded["RVC"]["grade"]) == ("too_long", "not_attempted")
+    assert (results["answers"]["too_long"], results["answers"]["without_shots"]) == (1, 1)
+    assert (results["all"]["n"], graded["PC"]["grade"]) == (3, "correct")
+    results = run.evaluate(replace(config, too_long="not_attempted", overwrite=True))
+    assert (results["answers"]["too_long"], results["cost"]["answers"]["texts"]) == (2, 1)
