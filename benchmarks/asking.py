@@ -50,6 +50,12 @@ def ask(
         rows = list(waiting)
         for place, completion in generator.generate(list(waiting.values()), settings):
             row = rows[place]
+            if completion.finish == "too_long":
+                del waiting[row]
+                if not replies[row].problem:
+                    long = f"the prompt is too long for {generator.name} with {settings.max_tokens} to write"
+                    replies[row] = Reply(None, "", long, 0)
+                continue
             replies[row] = _reply(completion, readers[row], replies[row].tokens)
             if replies[row].problem:
                 waiting[row] = _again(chats[row], completion, replies[row].problem)

@@ -135,7 +135,7 @@ def prepare(config: EcomAgentConfig) -> Material:
     device = this_process().device
     judge = None
     if config.judge is not None:
-        judge = find_generator(config.judge, None, load_settings(config), None, device, config.lanes)
+        judge = find_generator(config.judge, None, load_settings(config), None, device, config.lanes, config.overwrite)
     if config.predictions is None:
         return Material(config, tasks, catalogue, find_player(config, device), judge)
     return _graded_only(config, tasks, catalogue, judge)

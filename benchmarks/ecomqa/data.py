@@ -152,7 +152,7 @@ def _line(raw: object) -> tuple[Line | None, list[tuple[str, str]]]:
     wrong = [
         (name, f"empty; give {Line.model_fields[name].description}")
         for name in ("prompt", "gt")
-        if not getattr(line, name).strip()
+        if not _shown(getattr(line, name))
     ]
     for name, text in line:
         if any("\ud800" <= character <= "\udfff" for character in text):
@@ -162,6 +162,11 @@ def _line(raw: object) -> tuple[Line | None, list[tuple[str, str]]]:
         known = ", ".join(SUB_CONCEPTS)
         wrong.append(("task", f"{line.task!r} is no sub-concept; did you mean {near!r}? There are {known}"))
     return line, wrong
+
+
+def _shown(text: str) -> str:
+    """What of a text can be seen: zero-width spaces, say, cannot."""
+    return "".join(filter(str.isprintable, text)).strip()
 
 
 def _question(line: Line, row: int) -> Question:

@@ -86,7 +86,9 @@ def _writing(config: EcomScriptConfig, device: torch.device) -> Subject:
         attention=config.attention,
         trust_remote_code=config.trust_remote_code,
     )
-    found = find_generator(config.checkpoint or "", config.adapter, settings, config.rows, device, config.concurrency)
+    found = find_generator(
+        config.checkpoint or "", config.adapter, settings, config.rows, device, config.concurrency, config.overwrite
+    )
     return Subject(method, found.name, settings, found.facts, found=found)
 
 

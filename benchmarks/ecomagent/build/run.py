@@ -127,7 +127,8 @@ def _found(config: EcomAgentBuildConfig, reference: str | None) -> Found | None:
     settings = LoadSettings(
         dtype=config.dtype, quantization=config.quantization or "none", trust_remote_code=config.trust_remote_code
     )
-    return find_generator(reference, None, settings, config.rows, this_process().device, config.concurrency)
+    device = this_process().device
+    return find_generator(reference, None, settings, config.rows, device, config.concurrency, config.overwrite)
 
 
 def _folder(

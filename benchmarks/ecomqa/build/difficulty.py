@@ -49,7 +49,8 @@ def _answers(tools: Tools, step: str, items: Sequence[Item], load: Callable[[], 
         lines = [{"id": each, "answer": "", "tokens": 0, "problem": problems.get(k, "")} for k, each in enumerate(ids)]
         for place, completion in generator.generate([chats[row] for row in rows], tools.checking):
             tokens = completion.prompt_tokens + completion.tokens
-            lines[rows[place]] |= {"answer": completion.text, "tokens": tokens}
+            long = "the prompt is too long for the server" if completion.finish == "too_long" else ""
+            lines[rows[place]] |= {"answer": completion.text, "tokens": tokens, "problem": long}
         return lines
 
     return {each: line["answer"] for each, line in run_step(tools.folder, step, list(by_id), work).items()}

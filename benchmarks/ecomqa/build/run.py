@@ -109,18 +109,20 @@ def _tools(config: EcomQABuildConfig, prompts: Prompts, folder: Path, others: di
 
 def _loader(config: EcomQABuildConfig, reference: str) -> Callable[[], Generator]:
     """Loads a model when it is first needed; one that is named twice is loaded once."""
-    return lambda: _load(reference, _settings(config), config.rows, config.concurrency)
+    return lambda: _load(reference, _settings(config), config.rows, config.concurrency, config.overwrite)
 
 
 # Two: the checker and whoever answers, so that several answerers need not fit into memory together.
 @lru_cache(maxsize=2)
-def _load(reference: str, settings: LoadSettings, rows: int | None, concurrency: int | None) -> Generator:
-    return _find(reference, settings, rows, concurrency).open()
+def _load(reference: str, settings: LoadSettings, rows: int | None, concurrency: int | None, anew: bool) -> Generator:
+    return _find(reference, settings, rows, concurrency, anew).open()
 
 
-def _find(reference: str, settings: LoadSettings, rows: int | None, concurrency: int | None) -> Found:
+def _find(
+    reference: str, settings: LoadSettings, rows: int | None, concurrency: int | None, anew: bool = False
+) -> Found:
     device = this_process().device
-    return find_generator(reference, settings=settings, rows=rows, device=device, concurrency=concurrency)
+    return find_generator(reference, settings=settings, rows=rows, device=device, concurrency=concurrency, anew=anew)
 
 
 def _settings(config: EcomQABuildConfig) -> LoadSettings:

@@ -87,6 +87,7 @@ def test_bom_crlf_blank_lines_and_gzip_are_simply_understood(tmp_path: Path) -> 
         ({"task": "RVCC"}, "set.jsonl:1: task: 'RVCC' is no sub-concept; did you mean 'RVC'?"),
         ({"task": "bc"}, "set.jsonl:1: task: 'bc' is no sub-concept; did you mean 'BC'?"),
         ({"gt": " \n"}, "set.jsonl:1: gt: empty; give the reference answer, on its first line"),
+        ({"gt": "\u200b\ufeff"}, "set.jsonl:1: gt: empty; give the reference answer, on its first line"),
         ({"prompt": ""}, "set.jsonl:1: prompt: empty; give the question"),
         ({"gt": 2015}, 'set.jsonl:1: gt: the number 2015 where text belongs; write "2015"'),
         ({"gt": "答\ud800"}, "set.jsonl:1: gt: holds half a character (a lone surrogate); write the text as UTF-8"),
