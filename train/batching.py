@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
 from typing import Any
 
 import torch
@@ -54,7 +55,8 @@ class LengthBlockSampler(Sampler[int]):
     Every epoch is shuffled anew; blocks of ``BLOCK`` updates are sorted by length and cut into updates, and the updates
     are shuffled. Order follows from (seed, epoch, lengths, batch_size, alike) alone: neither the number of processes
     nor how a batch is cut nor a restart changes it. The longest comes first, so that a batch that does not fit in
-    memory fails in the first minute.
+    memory fails in the first minute. Where the rows do not fill the last update, rows of the epoch come a second time:
+    every update is of ``batch_size`` rows, which can be shared out to any number of processes.
 
     Args:
         batch_size: records an update, over all processes.
@@ -83,7 +85,7 @@ class LengthBlockSampler(Sampler[int]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self.lengths)
+        return math.ceil(len(self.lengths) / self.batch_size) * self.batch_size
 
     def __iter__(self) -> Iterator[int]:
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + self.epoch)
@@ -99,13 +101,12 @@ class LengthBlockSampler(Sampler[int]):
                 block.sort(key=lambda piece: -max(self.lengths[row] for row in piece))
                 rows += [row for piece in block for row in piece]
                 block, held = [], 0
+        rows = list(islice(cycle(rows), len(self)))
         updates = [rows[cut : cut + self.batch_size] for cut in range(0, len(rows), self.batch_size)]
-        # An update that is not full can only come last, or the ones after it would be cut elsewhere.
-        short = [updates.pop()] if len(updates[-1]) < self.batch_size and len(updates) > 1 else []
         shuffled = [updates[place] for place in torch.randperm(len(updates), generator=generator).tolist()]
         longest = max(range(len(shuffled)), key=lambda place: sum(self.lengths[row] for row in shuffled[place]))
         shuffled.insert(0, shuffled.pop(longest))
-        for update in shuffled + short:
+        for update in shuffled:
             yield from update
 
     def _pieces(self, generator: torch.Generator) -> list[list[int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -147,23 +148,27 @@ def test_training_that_has_blown_up_says_what_to_do(value: float) -> None:
         validation_metrics(EvalPrediction(predictions=logits, label_ids=np.array([[1, 0], [0, 1]])))
 
 
-def test_every_epoch_sees_each_row_once_in_updates_of_similar_length_with_the_longest_first() -> None:
+def test_every_epoch_sees_each_row_in_full_updates_of_similar_length_with_the_longest_first() -> None:
     lengths = [(7 * row) % 101 + 1 for row in range(203)]
     sampler = LengthBlockSampler(lengths, 8, seed=3)
     orders = []
     for epoch in range(2):
         sampler.set_epoch(epoch)
         order = list(sampler)
-        assert sorted(order) == list(range(203))
+        assert set(order) == set(range(203))
+        assert len(order) == len(sampler) == 208  # five rows fill up the last of 26 updates
+        assert max(Counter(order).values()) == 2
         first = sum(lengths[row] for row in order[:8])
-        assert first == max(sum(lengths[row] for row in order[cut : cut + 8]) for cut in range(0, 200, 8))
-        spread = [np.ptp([lengths[row] for row in order[cut : cut + 8]]) for cut in range(0, 200, 8)]
+        assert first == max(sum(lengths[row] for row in order[cut : cut + 8]) for cut in range(0, 208, 8))
+        spread = [np.ptp([lengths[row] for row in order[cut : cut + 8]]) for cut in range(0, 208, 8)]
         assert np.median(spread) <= 10  # 100 apart in shuffled order
         orders.append(order)
     assert orders[0] != orders[1]
     again = LengthBlockSampler(lengths, 8, seed=3)
     assert list(again) == orders[0]
     assert list(LengthBlockSampler(lengths, 8, seed=4)) != orders[0]
+    assert Counter(LengthBlockSampler([5, 6, 7], 8, seed=0)).keys() == {0, 1, 2}
+    assert sorted(Counter(LengthBlockSampler([5, 6, 7], 8, seed=0)).values()) == [2, 3, 3]
 
 
 def test_rows_that_share_go_together_in_pieces_that_change_with_the_epoch() -> None:
