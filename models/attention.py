@@ -210,6 +210,14 @@ def _hide(scores: torch.Tensor, mask: torch.Tensor, rows: torch.Tensor, columns:
         scores.masked_fill_(~mask[None, :, None], float("-inf"))
 
 
+def packs(config: Any) -> bool:
+    """Whether decoders of this configuration can read packed batches. Rotary factors that follow from the longest text
+    of a batch would make a row's score depend on its neighbours."""
+    rope = getattr(config, "rope_parameters", None) or {}
+    kinds = [one.get("rope_type") for one in (rope, *rope.values()) if isinstance(one, dict)]
+    return config.model_type in PACKABLE and not {"dynamic", "longrope"}.intersection(kinds)
+
+
 def uses_packed_attention(model: torch.nn.Module) -> bool:
     """Whether a model takes packed batches."""
     config: Any = model.config

@@ -28,7 +28,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils import CONFIG_NAME, cached_file
 from transformers.utils.hub import extract_commit_hash
 
-from models.attention import IMPLEMENTATION, PACKABLE
+from models.attention import IMPLEMENTATION, packs
 from models.checkpoint import Checkpoint
 from models.precision import fastest, speed_up_float32
 
@@ -140,7 +140,7 @@ def load_backbone(
     }
     if settings.quantization != "none":
         kwargs["quantization_config"] = _quantization(settings)
-    if settings.attention or config.model_type in PACKABLE:
+    if settings.attention or packs(config):
         kwargs["attn_implementation"] = settings.attention or IMPLEMENTATION
     auto = AutoModelForCausalLM
     if settings.head == "classification":

@@ -11,6 +11,7 @@ import pytest
 import torch
 from tiny import tiny_checkpoint
 from tiny_judges import PROMPTS, Prompt, shake
+from transformers import Gemma3TextConfig, Phi3Config
 
 from models import attention, packing, pieces
 from models.attention import PACKABLE
@@ -124,6 +125,16 @@ def test_other_architectures_and_a_chosen_attention_read_padded_batches(tmp_path
     judge = new_judge(resolve(str(folder)), "j", "j-1", ("No", "Yes"), LoadSettings(dtype="float32"))
     assert not judge.packs
     assert isinstance(judge.collate(judge.encoder.encode(PROMPTS)), dict)
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_rows_do_not_share_a_batch_whose_longest_row_turns_all(kind: str) -> None:
+    ordinary = {"rope_type": "default", "rope_theta": 10000.0}
+    assert attention.packs(Phi3Config(rope_parameters=ordinary))
+    assert attention.packs(Gemma3TextConfig())  # one set of parameters for each type of layer
+    turned = Phi3Config()
+    turned.rope_parameters = {**ordinary, "rope_type": kind}
+    assert not attention.packs(turned)
 
 
 def test_without_a_layout_it_is_transformers_own_attention(pair: Callable[[str, str], tuple[Judge, Judge]]) -> None:
