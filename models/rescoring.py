@@ -39,6 +39,11 @@ class Rescoring:
         self._probed: dict[int, NDArray[np.float64]] = {}  # fast margins of the first batches, by number
 
     @property
+    def computed(self) -> int:
+        """Tokens computed in 16 bits so far, padding included."""
+        return self.fast.computed
+
+    @property
     def exact(self) -> Scoring:
         if self._exact is None:
             self._exact = self._make_exact()

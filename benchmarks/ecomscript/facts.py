@@ -63,4 +63,12 @@ def _origin(subject: Mapping[str, Any]) -> list[tuple[str, Content]]:
 def _effort(cost: Mapping[str, Any]) -> str:
     """What the last run did that judged anything; one that had been stopped has judged the others."""
     where = f"{cost['device']}, processes: {cost['processes']}, threads of each: {cost['threads']}"
-    return f"{counted(cost['records'], 'record')} in {cost['seconds']:,.1f} s on {where}"
+    said = f"{counted(cost['records'], 'record')} in {cost['seconds']:,.1f} s on {where}"
+    told = {
+        "records_per_second": "{:,.1f} records/s",
+        "tokens_per_second": "{:,.0f} tokens/s",
+        "computed_share": "{:.0%} of the tokens computed",
+        "mfu": "{:.0%} of the machine's matrix product",
+        "peak_memory_gib": "{:.1f} GiB at most",
+    }
+    return ", ".join([said, *(text.format(cost[name]) for name, text in told.items() if name in cost)])

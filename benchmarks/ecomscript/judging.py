@@ -22,12 +22,21 @@ from recipes.fitting import CountTokens, Fitted, fit
 
 @dataclass(frozen=True)
 class Examined:
-    """Prediction lines in the order of the data; what did not fit; what this run itself computed, and in how long."""
+    """Prediction lines in the order of the data; what did not fit; what this run itself judged, and in how long.
+
+    Attributes:
+        judged, tokens: records, and tokens of their prompts, over all processes.
+        own, computed: tokens of the prompts that this process judged, and what it computed for them: fewer where
+            prompts share, more where they are padded; None where that is not known.
+    """
 
     lines: list[dict[str, Any]]
     fitted: Fitted[Any]
     judged: int
     seconds: float
+    tokens: int
+    own: int
+    computed: int | None
 
     @property
     def labels(self) -> list[int]:
@@ -79,7 +88,10 @@ class Examiner:
         if state.is_main_process:
             predictions.merge(ids)
         state.wait_for_everyone()
-        return Examined(predictions.read(), fitted, sum(map(len, pending)), seconds)
+        tokens, of_own = (sum(fitted.lengths[row] for batch in some for row in batch) for some in (pending, own))
+        return Examined(
+            predictions.read(), fitted, sum(map(len, pending)), seconds, tokens, of_own, getattr(plan, "computed", None)
+        )
 
     def fit(self, name: str, records: Sequence[Any]) -> Fitted[Any]:
         """The records as they fit; see `fitting`."""

@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from transformers.utils import logging as transformers_logging
 
+from benchmarks.ecomscript import judging
 from benchmarks.ecomscript.answering import TEXTS, Respondent
 from benchmarks.ecomscript.asking import Asking
 from benchmarks.ecomscript.config import EcomScriptConfig
@@ -24,8 +25,10 @@ from benchmarks.ecomscript.methods import (
     settings_facts,
 )
 from benchmarks.ecomscript.report import write_report
+from benchmarks.ecomscript.scorer import JudgeScorer, Scorer
 from benchmarks.ecomscript.summary import measure, measure_answers, measure_baselines, table
 from benchmarks.results import SETS, EvaluationFolder, publishable, to_json
+from models.precision import compute_dtype, flops_per_token, peak_memory, rate
 from models.runtime import this_process, use_threads, versions
 from recipes.base import Judgment
 from recipes.intents.beside import by_product, read_beside, with_known
@@ -164,6 +167,7 @@ class Examined:
     seconds: float
     facts: dict[str, Any]
     max_length: int | None
+    speed: dict[str, float | None]
 
 
 def judge(
@@ -181,7 +185,23 @@ def judge(
     threshold = choose_threshold(examiner, with_known(material.validation, known))
     found = examiner.examine("predictions", with_known(material.data, known), threshold["value"])
     told = {"threshold": threshold, "temperature": scorer.temperature}
-    return Examined(found.lines, found.fitted.refused, found.judged, found.seconds, told, scorer.max_length)
+    return Examined(
+        found.lines, found.fitted.refused, found.judged, found.seconds, told, scorer.max_length, speed(scorer, found)
+    )
+
+
+def speed(scorer: Scorer, found: judging.Examined) -> dict[str, float | None]:
+    """How fast records were judged: ``computed_share`` is tokens computed over tokens of the prompts (fewer where
+    prompts share), ``mfu`` the share of the machine's own matrix product, both of this process."""
+    if not found.judged or not found.seconds:
+        return {}
+    rates = {"records_per_second": found.judged / found.seconds, "tokens_per_second": found.tokens / found.seconds}
+    if found.computed and found.own and isinstance(scorer, JudgeScorer):
+        model = scorer.judge.model
+        achieved = flops_per_token(model) * found.computed / found.seconds
+        rates["computed_share"] = found.computed / found.own
+        rates["mfu"] = achieved / (rate(compute_dtype(model), model.device) * 1e9)
+    return {name: float(f"{value:.4g}") for name, value in {**rates, "peak_memory_gib": peak_memory()}.items()}
 
 
 def ask(
@@ -197,7 +217,7 @@ def ask(
     respondent = Respondent(subject.found, asking, folder.path, config.max_length, config.drop_too_long, say)
     found = respondent.examine(material.data)
     told = {"threshold": None, "temperature": None, "asking": asking.facts(), "answers": measure_answers(found.lines)}
-    return Examined(found.lines, found.refused, found.cost.texts, found.cost.seconds, told, config.max_length)
+    return Examined(found.lines, found.refused, found.cost.texts, found.cost.seconds, told, config.max_length, {})
 
 
 def results_of(
@@ -226,6 +246,7 @@ def results_of(
         "cost": {
             "records": found.judged,
             "seconds": round(found.seconds, 2),
+            **found.speed,
             "processes": state.num_processes,
             "device": state.device.type,
         },

@@ -99,6 +99,19 @@ def test_verbalizer_margins_are_those_of_a_plain_forward_pass(
         assert line["verdict"] == (line["p_yes"] >= 0.5)
 
 
+def test_results_say_how_fast_records_were_judged(config: EcomScriptConfig, tmp_path: Path) -> None:
+    cost = evaluate(config)["cost"]
+    tokens = sum(line["tokens"] for line in lines(tmp_path / "out"))
+    seconds = 24 / cost["records_per_second"]
+    assert seconds == pytest.approx(cost["seconds"], abs=0.01)
+    assert cost["tokens_per_second"] == pytest.approx(tokens / seconds, rel=2e-3)
+    assert 0.1 < cost["computed_share"] < 0.9  # the instruction that all share is computed once
+    assert 0 < cost["mfu"] < 1 and cost["peak_memory_gib"] > 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert f"{cost['records_per_second']:,.1f} records/s" in page
+    assert evaluate(replace(config, resamples=60))["cost"] == cost  # nothing was judged anew
+
+
 def test_results_are_those_of_the_predictions_and_hold_no_path(
     config: EcomScriptConfig, where: Path, tmp_path: Path
 ) -> None:
