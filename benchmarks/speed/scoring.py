@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,16 +38,18 @@ class Contestant:
     environment: Mapping[str, str] = field(default_factory=dict)
     records: int | None = None
 
-    def run(self, work: Path, out: Path) -> dict[str, Any]:
-        """Score once. Raises RuntimeError with the end of what the tool said."""
-        filled = [part.format(work=work, out=out) for part in self.command]
-        out.unlink(missing_ok=True)
-        made = subprocess.run(
-            filled, cwd=ROOT, env={**os.environ, **self.environment}, capture_output=True, text=True, check=False
-        )
-        if made.returncode or not out.is_file():
-            raise RuntimeError(f"{self.name} ended with status {made.returncode}:\n{made.stderr[-2000:]}")
-        found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
+    def run(self, work: Path) -> dict[str, Any]:
+        """Score once, into a file of this run's own: what another run says, one left over by a killed bench too, is
+        never taken for it. Raises RuntimeError with the end of what the tool said."""
+        with tempfile.TemporaryDirectory(dir=work.parent) as own:
+            out = Path(own).absolute() / "out.json"
+            filled = [part.format(work=work, out=out) for part in self.command]
+            made = subprocess.run(
+                filled, cwd=ROOT, env={**os.environ, **self.environment}, capture_output=True, text=True, check=False
+            )
+            if made.returncode or not out.is_file():
+                raise RuntimeError(f"{self.name} ended with status {made.returncode}:\n{made.stderr[-2000:]}")
+            found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         return found
 
 
@@ -109,7 +112,7 @@ def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Pa
                 continue
             with doing(say, f"{work.judgment}, {work.shots} shots, round {number + 1} of {rounds}: {one.name}"):
                 try:
-                    runs[one.name].append(one.run(paths[one.name], folder / "out.json"))
+                    runs[one.name].append(one.run(paths[one.name]))
                 except RuntimeError as error:
                     failed[one.name] = str(error)
                     say.print(f"[red]{error}[/red]")

@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,13 +37,14 @@ JUDGMENT = "step_product"
 
 @dataclass(frozen=True)
 class Lesson:
-    """One training run: what to teach whom."""
+    """One training run: what to teach whom, and the empty folder that is this run's own."""
 
     checkpoint: str
     head: str
     texts: Path
     threads: int
     seed: int
+    folder: Path
 
 
 def compare_training(checkpoint: str, threads: int, rounds: int, folder: Path, say: Console) -> dict[str, Any]:
@@ -53,8 +55,9 @@ def compare_training(checkpoint: str, threads: int, rounds: int, folder: Path, s
         runs: dict[str, list[dict[str, Any]]] = {}
         for seed in range(rounds):
             for name, run in TOOLS.items():
-                with doing(say, f"training {kind}, round {seed + 1} of {rounds}: {name}"):
-                    runs.setdefault(name, []).append(run(Lesson(checkpoint, head, texts, threads, seed)))
+                turn = f"training {kind}, round {seed + 1} of {rounds}: {name}"
+                with doing(say, turn), tempfile.TemporaryDirectory(dir=folder) as own:
+                    runs.setdefault(name, []).append(run(Lesson(checkpoint, head, texts, threads, seed, Path(own))))
         found[kind] = {name: summary(made) for name, made in runs.items()}
     return found
 
@@ -79,7 +82,7 @@ def write_texts(checkpoint: str, head: str, path: Path) -> Path:
 
 def ours(lesson: Lesson) -> dict[str, Any]:
     """Our training command, as a user gives it."""
-    texts, name = lesson.texts, f"{lesson.head}-{lesson.seed}"
+    texts, name = lesson.texts, "bench"
     settings = {
         "checkpoint": lesson.checkpoint,
         "model.head": lesson.head,
@@ -95,16 +98,15 @@ def ours(lesson: Lesson) -> dict[str, Any]:
         "evaluation.every": 1.0,
         "tracking.wandb": "disabled",
         "tracking.log_every": 1,
-        "run.folder": texts.with_name("runs"),
+        "run.folder": lesson.folder,
         "run.name": name,
-        "run.overwrite": "true",
         "seed": lesson.seed,
         "threads": lesson.threads,
     }
     flags = [f"--{key}={value}" for key, value in settings.items()]
     command = [sys.executable, f"train/{JUDGMENT}.py", "--config", f"configs/{JUDGMENT}/smollm2-135m.yaml", *flags]
     _run("ecomjudge", command)
-    metrics = texts.with_name("runs") / JUDGMENT / name / "metrics.jsonl"
+    metrics = lesson.folder / JUDGMENT / name / "metrics.jsonl"
     trained = [line for line in map(json.loads, metrics.read_text(encoding="utf-8").splitlines()) if "loss" in line]
     later = trained[len(trained) // 2 :]
     return {
@@ -118,7 +120,7 @@ def ours(lesson: Lesson) -> dict[str, Any]:
 
 def peer(lesson: Lesson, best: bool) -> dict[str, Any]:
     """transformers' Trainer with PEFT, in our own environment: the same versions."""
-    out = lesson.texts.with_name("trainer.json")
+    out = lesson.folder / "trainer.json"
     flags = {"--threads": lesson.threads, "--steps": STEPS, "--batch": BATCH, "--seed": lesson.seed}
     words = [str(word) for flag in {**flags, "--learning_rate": LEARNING_RATE}.items() for word in flag]
     script = [sys.executable, str(PEERS / "trainer_peft.py"), str(lesson.texts), str(out), *words]

@@ -58,6 +58,15 @@ def test_tools_score_in_turn_and_one_that_fails_is_left_out(checkpoint: Path, tm
     assert table(found).row_count == 2
 
 
+def test_a_run_writes_where_no_other_does_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    work = tmp_path / "work.json"
+    work.write_text("{}")
+    tell = "import json, sys; json.dump(dict(out=sys.argv[1]), open(sys.argv[1], 'x'))"
+    tool = Contestant("tool", (sys.executable, "-c", tell, "{out}"))
+    assert len({tool.run(work)["out"] for _ in range(2)}) == 2
+    assert list(tmp_path.iterdir()) == [work]
+
+
 def test_a_tool_that_is_given_the_first_records_alone_is_compared_on_them(checkpoint: Path, tmp_path: Path) -> None:
     work = make_workload(str(checkpoint), "step_product", shots=0, records=4)
     found = compare(work, [ours("exact"), replace(ours("float32", "few"), records=2)], 1, tmp_path, QUIET)
@@ -77,7 +86,7 @@ def test_encoders_score_pairs_with_the_head_that_was_written_for_all(tmp_path: P
     with torch.no_grad():
         logits = model(**tokenizer(pairs, padding=True, return_tensors="pt")).logits
     expected = (logits[:, 1] - logits[:, 0]).tolist()
-    scored = json.loads((tmp_path / "out.json").read_text())["margins"]
+    scored = ours("exact").run(tmp_path / "step_product-pairs-all.json")["margins"]
     assert scored == pytest.approx(expected, abs=1e-5)
     assert found["tools"]["ecomjudge exact"]["records"] == 5
 
