@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_text(given.out, ranks_page(comparison, names, measures))
     found = {"tables": names, "columns": columns, "measures": measures, **asdict(comparison)}
     write_text(given.out.with_suffix(".json"), to_json(found))
-    Console(highlight=False).print(shown(comparison, names, measures))
+    Console(highlight=False, markup=False, emoji=False).print(shown(comparison, names, measures))
     print(given.out)
     return 0
 
@@ -57,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def shown(comparison: RankComparison, names: tuple[str, str], measures: str) -> Table:
     rho, tau = comparison.spearman, comparison.kendall
     caption = "no order in one of them" if rho is None else f"Spearman's rho {rho:.3f}, Kendall's tau-b {tau:.3f}"
+    if comparison.alone:
+        caption += f"; in one table alone, and left out: {', '.join(comparison.alone)}"
     table = Table("", *names, "shift", title=f"{len(comparison.shifts)} models, {measures}", caption=caption)
     for one in comparison.shifts:
         cells = (f"{one.first_rank} ({one.first:.1f})", f"{one.second_rank} ({one.second:.1f})")

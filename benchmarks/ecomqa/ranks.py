@@ -94,21 +94,27 @@ def compare_tables(first: Scores, second: Scores, columns: tuple[str, str]) -> R
 
 
 def _pairs(first: Mapping[str, object], second: Mapping[str, object]) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    """Names of the same models in two tables, and the names that only one has. Upper and lower case are the same.
+    """Names of the same models in two tables, and the names that only one has. Upper and lower case are the same, and
+    white space.
 
     Raises ValueError unless there are two pairs.
     """
-    there = {name.casefold(): name for name in second}
-    here = {name.casefold() for name in first}
-    pairs = [(name, there[name.casefold()]) for name in first if name.casefold() in there]
+    there = {_key(name): name for name in second}
+    here = {_key(name) for name in first}
+    pairs = [(name, there[_key(name)]) for name in first if _key(name) in there]
     if len(pairs) < 2:
         raise ValueError(
             f"the two tables share {len(pairs)} models; ranks need two. Models pair by equal names, but for upper and "
             f"lower case: the first table has {_few(first)}, the second {_few(second)}; make the names equal in one of "
             "them (column model)"
         )
-    alone = [name for name in first if name.casefold() not in there]
-    return pairs, (*alone, *(name for name in second if name.casefold() not in here))
+    alone = [name for name in first if _key(name) not in there]
+    return pairs, (*alone, *(name for name in second if _key(name) not in here))
+
+
+def _key(name: str) -> str:
+    """What two names of one model share: upper and lower case, and white space around and between words, are none."""
+    return " ".join(name.casefold().split())
 
 
 def _few(names: Mapping[str, object]) -> str:
@@ -152,14 +158,14 @@ def read_scores(reference: str, column: str = AVERAGE) -> Scores:
     if path.is_file():
         return _read_csv(path, column)
     found: Scores = {}
-    files: dict[str, Path] = {}
+    files: dict[str, tuple[str, Path]] = {}
     for file in sorted(path.rglob(SCORES)):
         for model, scores in _read_csv(file, column).items():
-            if model in found:
-                raise ValueError(
-                    f"{file}: model {model!r} stands in {files[model]} too; give a folder with one of them"
-                )
-            found[model], files[model] = scores, file
+            if _key(model) in files:
+                other, there = files[_key(model)]
+                name = "" if other == model else f" ({other!r})"
+                raise ValueError(f"{file}: model {model!r} stands in {there} too{name}; give a folder with one of them")
+            found[model], files[_key(model)] = scores, (model, file)
     if not found:
         raise FileNotFoundError(f"{reference}: no {SCORES} below this folder; write the reports of its results first")
     return found
@@ -167,17 +173,19 @@ def read_scores(reference: str, column: str = AVERAGE) -> Scores:
 
 def _read_csv(path: Path, column: str) -> Scores:
     found: Scores = {}
+    seen: set[str] = set()
     for row in csv_rows(str(path)):
         if isinstance(row, Fault):
-            raise ValueError(str(row))
-        where, cells = f"{path}:{row.line}", dict(row.value)
+            raise ValueError(str(replace(row, line=row.line and row.line + 1)))
+        where, cells = f"{path}:{row.line + 1}", dict(row.value)  # as spreadsheets count, the header is row 1
         if "model" not in cells:
             raise ValueError(f"{path}: no column 'model'; give a CSV table with one row a model")
-        model = cells.pop("model")
+        model = (cells.pop("model") or "").strip()
         if not model:
             raise ValueError(f"{where}: model: empty; give its name")
-        if model in found:
+        if _key(model) in seen:
             raise ValueError(f"{where}: model {model!r} has a row already; keep one")
+        seen.add(_key(model))
         # A sub-concept that was not asked is an empty cell.
         asked = {name: text for name, text in cells.items() if text or name not in SUB_CONCEPTS or name == column}
         found[model] = {

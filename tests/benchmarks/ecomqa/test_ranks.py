@@ -127,7 +127,7 @@ def test_tables_come_from_files_and_folders(tmp_path: Path) -> None:
     (tmp_path / "two" / "scores.csv").write_text("model,average,CC,BC\nb,50,2,\n", encoding="utf-8")
     assert read_scores(str(tmp_path)) == {"a": {"CC": 1}, "b": {"CC": 2}}
     assert read_scores(str(tmp_path / "two" / "scores.csv"), "average") == {"b": {"CC": 2}}
-    with pytest.raises(ValueError, match=r"scores\.csv:1: BC: '' is not a number"):
+    with pytest.raises(ValueError, match=r"scores\.csv:2: BC: '' is not a number"):
         read_scores(str(tmp_path / "two"), "BC")
 
 
@@ -144,11 +144,11 @@ def test_a_model_in_two_results_of_a_folder_is_not_taken_from_either(tmp_path: P
     [
         ("name,score\na,1\n", r"t\.csv: no column 'model'"),
         ("model,total\na,1\n", "no column 'score'; did you mean 'total'"),
-        ("model,score\na,1\na,2\n", ":2: model 'a' has a row already"),
-        ("model,score\na,good\n", r"t\.csv:1: score: 'good' is not a number"),
-        ("model,score\na\n", ":1: score: None is not a number"),
-        ("score,model\n1\n", r"t\.csv:1: model: empty; give its name"),
-        ("model,score\na,1,2\n", r"t\.csv:1: cells beyond the header's columns"),
+        ("model,score\na,1\na,2\n", ":3: model 'a' has a row already"),
+        ("model,score\na,good\n", r"t\.csv:2: score: 'good' is not a number"),
+        ("model,score\na\n", ":2: score: None is not a number"),
+        ("score,model\n1\n", r"t\.csv:2: model: empty; give its name"),
+        ("model,score\na,1,2\n", r"t\.csv:2: cells beyond the header's columns"),
         ('model,score\n"a,1\n', r"t\.csv: cannot be read as CSV"),
         ("model,score\n", r"t\.csv: no rows; give a CSV table"),
         ("", r"t\.csv: no rows; give a CSV table"),
@@ -183,3 +183,31 @@ def test_the_picture_names_every_model_on_both_sides_and_escapes_names() -> None
 def test_long_names_keep_their_beginning_and_their_size() -> None:
     assert shortened("DeepSeek-R1-Distill-Qwen-32B", 120) == "DeepSeek-R1…n-32B"
     assert shortened("Qwen2.5-7B", 120) == "Qwen2.5-7B"
+
+
+@pytest.mark.parametrize("twice", ["A,2\na,3\n", "a,2\n a ,3\n", "a  b,2\nA b,3\n"])
+def test_a_model_has_one_row_however_it_is_written(tmp_path: Path, twice: str) -> None:
+    (tmp_path / "t.csv").write_text(f"model,CC\nz,1\n{twice}")
+    with pytest.raises(ValueError, match=r"t\.csv:4: model '.*' has a row already"):
+        read_scores(str(tmp_path / "t.csv"), "CC")
+
+
+def test_two_runs_of_one_model_in_a_folder_are_refused(tmp_path: Path) -> None:
+    for name, text in {"one": "M,90", "two": " m ,10"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "scores.csv").write_text(f"model,CC\n{text}\n")
+    with pytest.raises(ValueError, match=r"two.scores\.csv: model 'm' stands in .*one.scores\.csv too \('M'\)"):
+        read_scores(str(tmp_path), "CC")
+
+
+def test_the_command_shows_names_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets and colons are no markup, white space pairs, and what has no partner is told."""
+    from scripts.compare_ranks import main
+
+    (tmp_path / "t.csv").write_text("model,CC\n Q [think] ,3\nQ [nothink],2\n[/x] M :smile:,1\nalone,0\n")
+    (tmp_path / "u.csv").write_text("model,CC\nq [think],1\nQ [nothink],2\n[/x] M :smile:,3\n")
+    names = [str(tmp_path / name) for name in ("t.csv", "u.csv")]
+    assert main([*names, "--column", "CC", "--out", str(tmp_path / "we[b]ird.html")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for name in ("Q [think]", "Q [nothink]", "[/x] M :smile:", "we[b]ird.html", "left out: alone"):
+        assert name in told
