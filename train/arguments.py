@@ -58,10 +58,11 @@ def parse(
         namespace = parser.parse_args(_normalise(given, leaves))
         values = parser.instantiate(namespace)
         _refuse_beyond_limits(tree, values)
+        names = {entry.name for entry in fields(tree)}  # type: ignore[arg-type]
+        made = tree(**{name: value for name, value in vars(values).items() if name in names})
     except (argparse.ArgumentError, TypeError, ValueError, OSError) as error:
         parser.exit(2, f"{_explain(str(error), list(leaves))}\n")
-    names = {entry.name for entry in fields(tree)}  # type: ignore[arg-type]
-    return tree(**{name: value for name, value in vars(values).items() if name in names})
+    return made
 
 
 def _refuse_beyond_limits(tree: type, values: Any, prefix: str = "") -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
 from benchmarks.ecomqa import calibration, rag
 from benchmarks.ecomqa.answering import TooLong
 from benchmarks.ecomqa.data import SAMPLE, Repeated
 from benchmarks.ecomqa.grading import Split, Unparsed
-from benchmarks.ecomqa.panel import Asked
+from benchmarks.ecomqa.panel import RULES, Asked
 from benchmarks.ecomqa.retrieval import Method
 from models.backbone import Dtype, Quantization
 from models.limits import SEEDS, THREADS, Limits
@@ -53,6 +53,10 @@ class ConfidenceConfig:
     tasks: str = ",".join(calibration.TASKS)
     bins: Annotated[int, Limits(1)] = 10
 
+    def __post_init__(self) -> None:
+        if not self.ask:
+            _refuse_idle(self, "confidence", "nobody is asked for a confidence; give --confidence.ask true")
+
 
 @dataclass(frozen=True)
 class RagConfig:
@@ -73,6 +77,10 @@ class RagConfig:
     tasks: str = ",".join(rag.TASKS)
     passages: Annotated[int, Limits(1)] = rag.PASSAGES
     tokens: Annotated[int, Limits(1)] = rag.TOKENS
+
+    def __post_init__(self) -> None:
+        if not self.corpus:
+            _refuse_idle(self, "rag", "nothing is retrieved without rag.corpus; give it", "corpus")
 
 
 @dataclass(frozen=True)
@@ -143,3 +151,15 @@ class EcomQAConfig:
     threads: Annotated[int, THREADS] | None = None
     out: str | None = None
     overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        if not {name.strip() for name in self.judges.split(",")} - {"", RULES}:
+            _refuse_idle(self.grading, "grading", "no model votes; name one in --judges")
+
+
+def _refuse_idle(settings: Any, name: str, why: str, *but: str) -> None:
+    """Raises ValueError for the first setting that was changed and can have no effect."""
+    for one in fields(settings):
+        if one.name not in but and getattr(settings, one.name) != one.default:
+            given = getattr(settings, one.name)
+            raise ValueError(f"{name}.{one.name}: {given} given, but {why}, or leave {name}.{one.name} out")
