@@ -125,7 +125,9 @@ def _silence(own: Results) -> tuple[str, str, str]:
 def _caption(results: Results) -> str:
     answers, grading = results["answers"], results["grading"]
     by = ", ".join(f"{who.replace('_', ' ')} {count}" for who, count in grading["by"].items())
-    parts = ["percent, 95 % intervals; constant: the best answers that never change; tried: gave an answer"]
+    parts = [
+        "percent, 95 % intervals; constant: the best answers that never change, named below; tried: gave an answer"
+    ]
     parts += [f"graded by {by}", f"{answers['cut']} answers cut by the limit"]
     parts += [f"{answers['unfinished_traces']} traces without an end"] if answers["traces"] else []
     parts += [f"{answers['too_long']} questions too long"] if answers["too_long"] else []
