@@ -78,12 +78,14 @@ class Work:
         notes: what else is to be said in an id's line.
         otherwise: what is done instead with ids whose chat a server finds too long, which it alone can tell; None
             refuses the run.
+        remedy: what to do where it is refused.
     """
 
     chats: Mapping[str, Chat]
     settled: Mapping[str, Line] = field(default_factory=dict)
     notes: Mapping[str, Line] = field(default_factory=dict)
     otherwise: Work | None = None
+    remedy: str = "serve the model with a longer context, or have it write less"
 
 
 class Completions:
@@ -208,8 +210,7 @@ class _Writer:
             else:
                 raise ValueError(
                     f"{self.name}: {one} is too long for {self.generator.name} together with "
-                    f"{self.settings.max_tokens} tokens for the answer; serve the model with a longer context, or have "
-                    "it write less"
+                    f"{self.settings.max_tokens} tokens for the answer; {work.remedy}"
                 )
         return over
 

@@ -26,6 +26,7 @@ CONCURRENCY = 16  # requests at once
 RETRIES = 10  # tries again after a failure that may pass; the waits double from half a second to eight, a minute in all
 TIMEOUT = 600.0  # seconds for one answer
 PATIENCE = 10.0  # seconds without any answer after which it is said who is waited for
+ENDING = 2.0  # seconds after which it is said that a run that stops waits for answers under way
 REFUSALS = (401, 403, 404)  # of whoever has this key, or asks for this model
 # What servers say, in these or similar words, of a chat that is too long for the model; and under which statuses.
 TOO_LONG = (
@@ -111,9 +112,7 @@ class ServerGenerator:
         wanted = self.plan(chats, settings) if batches is None else batches
         pool = ThreadPoolExecutor(self.concurrency)
         asked: dict[Future[Completion], int] = {}
-        silence = threading.Timer(PATIENCE, log.warning, (f"{self.url}: no answer from {self.model} yet; waiting",))
-        silence.daemon = True
-        silence.start()
+        silence = _later(PATIENCE, f"{self.url}: no answer from {self.model} yet; waiting")
         try:
             asked |= {pool.submit(self._answer, chats[row], settings): row for batch in wanted for row in batch}
             for future in as_completed(asked):
@@ -122,9 +121,10 @@ class ServerGenerator:
         finally:
             silence.cancel()
             pool.shutdown(wait=False, cancel_futures=True)
-            if under_way := sum(future.running() for future in asked):
-                log.warning("%s: stopping; %d answers under way are waited for", self.url, under_way)
+            under_way = sum(future.running() for future in asked)
+            stopping = _later(ENDING, f"{self.url}: stopping; {under_way} answers under way are waited for")
             pool.shutdown()
+            stopping.cancel()
 
     def _answer(self, chat: Chat, settings: SamplingSettings) -> Completion:
         request = self._request(chat, settings)
@@ -191,6 +191,14 @@ class ServerGenerator:
             prompt_tokens=usage.prompt_tokens if usage else 0,
             finish="length" if choice.finish_reason == "length" else "stop",
         )
+
+
+def _later(seconds: float, told: str) -> threading.Timer:
+    """A warning that is given after some seconds unless it is cancelled before."""
+    timer = threading.Timer(seconds, log.warning, ("%s", told))
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _address(url: str) -> str:

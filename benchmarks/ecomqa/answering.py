@@ -17,6 +17,7 @@ UNASKED = "too_long"  # the ``finish`` of a question that was not asked
 NEXT_QUESTION = tuple(
     f"***{marker}***" for marker in ("query", "问题", "电商网页", "商品标题", "用户评论", "个性化偏好")
 )
+REMEDY = "give --too_long no_shots (ask those without their examples), --too_long not_attempted, or fewer --max_tokens"
 _WITHOUT: Line = {"shots": False}
 # Solved examples: a heading, and what follows up to the lines that close an instruction. Any number of #, emphasis.
 _SHOTS = re.compile(
@@ -58,21 +59,22 @@ def fit(
         worst = max(over, key=lambda one: over[one])
         raise ValueError(
             f"{len(over)} of {len(questions)} questions do not fit the {generator.context} tokens of {generator.name} "
-            f"together with {settings.max_tokens} for the answer, the longest ({worst}) with {over[worst]}; give "
-            "--too_long no_shots (ask those without their examples), --too_long not_attempted, or fewer --max_tokens"
+            f"together with {settings.max_tokens} for the answer, the longest ({worst}) with {over[worst]}; {REMEDY}"
         )
     notes: dict[str, Line] = {} if shots else dict.fromkeys(chats, _WITHOUT)
     if over and too_long == "no_shots":
         tried = {one: shorter[one] for one in over}
         over = _over(tried, generator, settings)
         chats.update(tried)
-        notes = {one: _WITHOUT for one in tried if one not in over}
+        notes |= {one: _WITHOUT for one in tried if one not in over}
     settled = {one: _unasked(tokens) for one, tokens in over.items()}
     otherwise = Work({}, {one: _unasked(0) for one in chats})
     if too_long == "no_shots":
         otherwise = Work(shorter, notes=dict.fromkeys(shorter, _WITHOUT), otherwise=otherwise)
     asked = {one: asked for one, asked in chats.items() if one not in over}
-    return Work(asked, settled, notes, None if too_long == "refuse" else otherwise)
+    if too_long == "refuse":
+        return Work(asked, notes=notes, remedy=f"{REMEDY}, with another --out (what was answered is kept in the cache)")
+    return Work(asked, settled, notes, otherwise)
 
 
 def _unasked(tokens: int) -> Line:

@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -207,6 +208,24 @@ def test_who_is_waited_for_is_said(server: Any, monkeypatch: pytest.MonkeyPatch,
         answer(ServerGenerator(server.url, "slow"))
     assert f"{server.url}: no answer from slow yet" in caplog.text
     assert "under way" not in caplog.text
+
+
+def test_who_is_waited_for_at_the_end_is_said(server: Any, monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    def interrupted(asked: Any) -> Any:
+        while not server.asked:
+            time.sleep(0.01)
+        threading.Timer(0.4, server.go.set).start()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(served, "ENDING", 0.05)
+    monkeypatch.setattr(served, "as_completed", interrupted)
+    says(server)
+    server.go.clear()
+    generator = ServerGenerator(server.url, "m", concurrency=1)
+    with pytest.raises(KeyboardInterrupt):
+        list(generator.generate([chat(str(number)) for number in range(3)], SamplingSettings()))
+    assert f"{server.url}: stopping; 1 answers under way are waited for" in caplog.text
+    assert server.asked == 1
 
 
 @pytest.mark.parametrize(

@@ -334,7 +334,7 @@ def test_a_server_s_refusal_ends_its_episode(server: tuple[type[Server], ServerA
     for body in bodies:
         kind.answers += [(200, body)]
         record = played(player, catalogue, [[Errand(TASK)]])[TASK.id]
-        assert f"{player.generator.url}: what it answers is no chat completion; give the address" in record["error"]
+        assert f"{player.generator.url}: small: what it answers is no chat completion; give" in record["error"]
     kind.answers += [(500, {})] * 3
     with pytest.raises(
         PlayerGone, match=r"the first 3 episodes all broke down, t0 first: ServerError: http.*status 500"
