@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 import resource
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -180,11 +181,21 @@ def cpu_name() -> str:
 
 
 def _read(path: Path) -> dict[str, dict[str, float]]:
+    """What is known of each kind of CPU; what no measurement can have written is as good as not there."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return {key: asdict(Products(**value)) for key, value in found.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        return {key: value for key, value in found.items() if _is_measured(value)}
+    except (OSError, ValueError, AttributeError):
         return {}
+
+
+def _is_measured(value: Any) -> bool:
+    """Whether a JSON value has the numbers of `Products`, each above 0 and finite."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {field.name for field in fields(Products)}
+        and all(type(number) in (int, float) and 0 < number < math.inf for number in value.values())
+    )
 
 
 def _write(path: Path, known: dict[str, dict[str, float]]) -> None:

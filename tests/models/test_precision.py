@@ -58,6 +58,20 @@ def test_a_spoilt_memory_is_measured_anew(cache: Path, spoilt: str, monkeypatch:
     assert products() == MEASURED
 
 
+@pytest.mark.parametrize("number", ['"fast"', "null", "true", "0", "-100.0", "NaN", "Infinity"])
+def test_a_number_that_was_never_measured_is_measured_anew_and_the_others_are_kept(
+    cache: Path, number: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precision, "_measure", lambda: MEASURED)
+    products()
+    path = cache / "products.json"
+    [(key, _)] = json.loads(path.read_text()).items()
+    good = '{"float32": 1, "onednn": 2, "bfloat16": 7, "onednn_error": 1.0}'
+    path.write_text(f'{{"another": {good}, {json.dumps(key)}: {good.replace("7", number)}}}')
+    assert products() == MEASURED
+    assert json.loads(path.read_text())["another"] == json.loads(good)
+
+
 def test_a_cache_that_cannot_be_written_costs_a_measurement_and_no_error(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
