@@ -17,15 +17,18 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
+from recipes.csv_files import csv_rows
 from recipes.faults import DataFaults, Fault, explain, unknown_fields
+from recipes.raw import Row
 from recipes.rows import file_rows
 
 # Names as the paper gives them, in the order of its main table.
@@ -43,6 +46,7 @@ SUB_CONCEPTS = {
 }
 SAMPLE = "sample"
 YES, NO = "是", "否"
+HALF = "holds half a character (a lone surrogate); write the text as UTF-8"
 Repeated = Literal["merge", "keep"]
 log = logging.getLogger(__name__)
 
@@ -122,7 +126,10 @@ def _read(reference: str) -> tuple[list[Line], list[Fault]]:
     lines: list[Line] = []
     faults: list[Fault] = []
     unknown: dict[str, int] = {}
-    for row in file_rows(where):
+    if not reference.strip() or not Path(where).exists():
+        what = "no such file" if reference.strip() else "data: names nothing"
+        return [], [Fault(shown, None, "", f"{what}; give a JSONL, Parquet or CSV file, or {SAMPLE}")]
+    for row in _rows(where):
         if isinstance(row, Fault):
             faults.append(replace(row, where=shown))
             continue
@@ -137,6 +144,18 @@ def _read(reference: str) -> tuple[list[Line], list[Fault]]:
     if not lines and not faults:
         faults.append(Fault(shown, None, "", "no questions; give at least one line with " + _fields()))
     return lines, faults
+
+
+def _rows(where: str) -> Iterator[Row | Fault]:
+    """The rows of a file. A CSV file's cells are texts as they stand, empty ones too; its header is row 1."""
+    if not where.lower().endswith(".csv"):
+        yield from file_rows(where)
+        return
+    for row in csv_rows(where):
+        if isinstance(row, Row):
+            yield Row(row.line + 1, {name: text or "" for name, text in row.value.items()})
+        else:
+            yield replace(row, line=row.line and row.line + 1)
 
 
 def _fields() -> str:
@@ -155,8 +174,8 @@ def _line(raw: object) -> tuple[Line | None, list[tuple[str, str]]]:
         if not _shown(getattr(line, name))
     ]
     for name, text in line:
-        if any("\ud800" <= character <= "\udfff" for character in text):
-            wrong.append((name, "holds half a character (a lone surrogate); write the text as UTF-8"))
+        if half_character(text):
+            wrong.append((name, HALF))
     if line.task not in SUB_CONCEPTS:
         near = get_close_matches(line.task.upper(), SUB_CONCEPTS, n=1, cutoff=0)[0]
         known = ", ".join(SUB_CONCEPTS)
@@ -167,6 +186,11 @@ def _line(raw: object) -> tuple[Line | None, list[tuple[str, str]]]:
 def _shown(text: str) -> str:
     """What of a text can be seen: zero-width spaces, say, cannot."""
     return "".join(filter(str.isprintable, text)).strip()
+
+
+def half_character(text: str) -> bool:
+    """Whether a text holds a lone surrogate, which no file can hold."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _question(line: Line, row: int) -> Question:

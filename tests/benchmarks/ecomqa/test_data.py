@@ -116,8 +116,27 @@ def test_an_empty_or_absent_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     with pytest.raises(DataFaults, match="no questions; give at least one line with system_prompt, prompt, gt, task"):
         read_questions(str(tmp_path / "empty.jsonl"))
-    with pytest.raises(DataFaults, match=r"none\.jsonl"):
-        read_questions(str(tmp_path / "none.jsonl"))
+    for name in ("none.jsonl", "none.csv", "none"):
+        with pytest.raises(DataFaults, match=rf"{name}: no such file; give a JSONL, Parquet or CSV file, or sample"):
+            read_questions(str(tmp_path / name))
+    with pytest.raises(DataFaults, match="data: names nothing; give"):
+        read_questions("")
+
+
+def test_a_csv_file_may_leave_the_instruction_empty_and_counts_its_header(tmp_path: Path) -> None:
+    path = tmp_path / "set.csv"
+    path.write_text('system_prompt,prompt,gt,task\n,问？,007,BC\n"说明,\n一",问二？,24.90,BC\n', encoding="utf-8-sig")
+    first, second = read_questions(str(path))
+    assert (first.system_prompt, first.gt, second.system_prompt, second.gt) == ("", "007", "说明,\n一", "24.90")
+    path.write_text("system_prompt,prompt,gt,task\n,问？,答,BC\n,问？,,BC\n", encoding="utf-8")
+    with pytest.raises(DataFaults, match=r"set\.csv:3: gt: empty; give the reference"):
+        read_questions(str(path))
+    path.write_text("prompt,gt,task\n问？,答,BC\n", encoding="utf-8")
+    with pytest.raises(DataFaults, match=r"set\.csv:2: system_prompt: missing; give"):
+        read_questions(str(path))
+    path.write_bytes("system_prompt,prompt,gt,task\n,问？,答,BC\n".encode("gbk"))
+    with pytest.raises(DataFaults, match=r"set\.csv: .*save it in UTF-8"):
+        read_questions(str(path))
 
 
 def test_the_fingerprint_follows_what_is_asked_and_accepted(tmp_path: Path) -> None:

@@ -74,10 +74,36 @@ def test_every_fault_of_a_corpus_is_told(tmp_path: Path) -> None:
         read_corpus(str(tmp_path))
     told = str(raised.value).splitlines()
     assert len(told) == 4
-    assert told[0].startswith("c.jsonl:2: text: missing, empty or not text")
-    assert told[1] == "c.jsonl:3: id: 'a' is the id of another document too"
-    assert told[2].startswith("c.jsonl:4: not JSON")
-    assert told[3].startswith("gbk.txt: not UTF-8 at byte")
+    lines_at, text_at = tmp_path / "c.jsonl", tmp_path / "gbk.txt"
+    assert told[0].startswith(f"{lines_at}:2: text: missing, empty or not text")
+    assert told[1] == f"{lines_at}:3: id: 'a' is the id of another document too"
+    assert told[2].startswith(f"{lines_at}:4: not JSON")
+    assert told[3].startswith(f"{text_at}: not UTF-8 at byte")
+
+
+def test_half_a_character_in_a_corpus_is_told(tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_text('{"text": "好\\ud83d"}\n{"text": "好", "title": "\\ude00"}\n', encoding="utf-8")
+    with pytest.raises(DataFaults) as raised:
+        read_corpus(str(tmp_path))
+    assert [(fault.line, fault.field) for fault in raised.value.faults] == [(1, "text"), (2, "title")]
+    assert "c.jsonl:1: text: holds half a character" in str(raised.value)
+
+
+def test_files_of_other_kinds_are_passed_over_and_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name in ("a.txt", "b.md", "c.docx", ".hidden"):
+        (tmp_path / name).write_text("绿茶。", encoding="utf-8")
+    assert len(read_corpus(str(tmp_path))) == 1
+    assert "2 files are passed over" in caplog.text and "b.md" in caplog.text
+    caplog.clear()
+    (tmp_path / "b.md").unlink()
+    (tmp_path / "c.docx").unlink()
+    read_corpus(str(tmp_path))
+    assert not caplog.text
+
+
+def test_no_name_is_no_corpus() -> None:
+    with pytest.raises(FileNotFoundError, match="names nothing"):
+        read_corpus("")
 
 
 def test_an_absent_or_empty_corpus_is_refused(tmp_path: Path) -> None:
