@@ -102,11 +102,12 @@ def _draft(draft: Any, where: str, tasks: Sequence[str]) -> dict[str, Any]:
         raise ValueError(f'"choice" of {where} is neither true nor false')
     clean = {name: " ".join(str(value).split()) for name, value in texts.items()}
     named = list(dict.fromkeys(" ".join(one.split()) for one in candidates))
-    _check_candidates(clean["answer"], named, choice, where)
+    check_candidates(clean["answer"], named, choice, where)
     return {**clean, "choice": choice, "candidates": named}
 
 
-def _check_candidates(answer: str, candidates: Sequence[str], choice: bool, where: str) -> None:
+def check_candidates(answer: str, candidates: Sequence[str], choice: bool, where: str) -> None:
+    """Raises ValueError for an answer and candidates that make no question; ``where`` is what the sentence calls it."""
     low, high = CHOICES
     if choice and (divided := [one for one in candidates if SEPARATORS.search(one)]):
         raise ValueError(f"the candidate {divided[0]!r} of {where} holds a comma or the like, which divides candidates")

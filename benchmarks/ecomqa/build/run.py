@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from benchmarks.results import EvaluationFolder, to_json, to_line, write_text
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
 from models.embedding import Embedder
+from models.folder import sole_writer
 from models.generation import Found, Generator, SamplingSettings
 from models.generators import find_generator
 from models.runtime import this_process, use_threads, versions
@@ -50,13 +51,25 @@ def build(config: EcomQABuildConfig) -> dict[str, Any]:
     use_threads(config.threads)
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
-    say = Console(stderr=True, highlight=False, soft_wrap=True)
-    if unknown := [task for task in config.tasks if task not in TASKS]:
-        raise ValueError(f"tasks: {', '.join(unknown)} is no sub-concept; there are {', '.join(TASKS)}")
+    say = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    config = replace(config, tasks=_tasks(config.tasks))
     passages = read_corpus(config.corpus)[: config.limit]
     others = {name: read_corpus(where) for name, where in (("web", config.web), ("shop", config.shop)) if where}
     prompts = Prompts(config.language, config.until, config.prompts)
-    out = _open(config, _identity(config, prompts, passages, others))
+    identity = _identity(config, prompts, passages, others)
+    with sole_writer(Path(config.out)):
+        return _built(config, prompts, passages, others, identity, say)
+
+
+def _built(
+    config: EcomQABuildConfig,
+    prompts: Prompts,
+    passages: Sequence[Passage],
+    others: dict[str, list[Passage]],
+    identity: dict[str, Any],
+    say: Console,
+) -> dict[str, Any]:
+    out = _open(config, identity)
     tools = _tools(config, prompts, out / STEPS, others)
     items, drops, right = _stages(config, tools, passages, say)
     sheet = Path(config.sheet) if config.sheet else out / SHEET
@@ -73,6 +86,16 @@ def build(config: EcomQABuildConfig) -> dict[str, Any]:
         _write_questions(out / QUESTIONS, tools, items)
     _tell(say, out, results, sheet if waiting else None)
     return results
+
+
+def _tasks(given: Sequence[str]) -> list[str]:
+    """Sub-concepts as a list or with commas between, in either case, each once."""
+    names = [name.strip().upper() for entry in given for name in entry.split(",") if name.strip()]
+    if not names:
+        raise ValueError(f"tasks: none to ask about; give some of {', '.join(TASKS)}")
+    if unknown := [name for name in names if name not in TASKS]:
+        raise ValueError(f"tasks: {', '.join(unknown)} is no sub-concept; there are {', '.join(TASKS)}")
+    return list(dict.fromkeys(names))
 
 
 def _stages(
@@ -224,7 +247,7 @@ def _tell(say: Console, out: Path, results: dict[str, Any], sheet: Path | None) 
         note = " (left out)" if stage in results["left_out"] else ""
         cells = (counts[key] for key in ("entered", "dropped", "kept"))
         table.add_row(stage + note, *("-" if cell is None else str(cell) for cell in cells))
-    Console(highlight=False).print(table)
+    Console(highlight=False, markup=False, emoji=False).print(table)
     if sheet:
         say.print(f"{sheet}: fill in the column verdict (keep, fix or drop), then give the same command again")
     else:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.ecomqa.build.items import Item
+from benchmarks.ecomqa.build.items import Item, check_candidates
 from benchmarks.ecomqa.build.tools import Drop, Sifted, dropped
 from benchmarks.ecomqa.corpus import Passage
 from benchmarks.results import write_text
@@ -45,12 +45,8 @@ def read_sheet(path: Path, items: Sequence[Item]) -> Sifted:
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such sheet; give the filled table as --sheet")
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
-        if lacking := [name for name in ("id", *FILLED) if name not in (reader.fieldnames or ())]:
-            raise DataFaults([Fault(str(path), 1, "", f"no column {', '.join(lacking)}; keep the columns as written")])
-        rows = [(reader.line_num, {name: (row.get(name) or "").strip() for name in ("id", *FILLED)}) for row in reader]
-    faults = _faults(str(path), rows, {item.id for item in items})
+    rows = _rows(path)
+    faults = _faults(str(path), rows, {item.id: item for item in items})
     if faults:
         raise DataFaults(faults)
     kept: list[Item] = []
@@ -65,11 +61,32 @@ def read_sheet(path: Path, items: Sequence[Item]) -> Sifted:
     return kept, drops
 
 
-def _faults(where: str, rows: Sequence[tuple[int, Mapping[str, str]]], wanted: set[str]) -> list[Fault]:
+def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
+    """(row as spreadsheets count, cells) of each row, white space in a cell as single spaces: questions and answers stand on one line."""
+    csv.field_size_limit(2**31 - 1)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file)
+            if lacking := [name for name in ("id", *FILLED) if name not in (reader.fieldnames or ())]:
+                message = f"no column {', '.join(lacking)}; keep the columns as written"
+                raise DataFaults([Fault(str(path), 1, "", message)])
+            return [
+                (number, {name: " ".join((row.get(name) or "").split()) for name in ("id", *FILLED)})
+                for number, row in enumerate(reader, 2)
+            ]
+    except UnicodeDecodeError as error:
+        message = f"not UTF-8 at byte {error.start}; save it from the spreadsheet program as CSV UTF-8"
+        raise DataFaults([Fault(str(path), None, "", message)]) from error
+    except csv.Error as error:
+        raise DataFaults([Fault(str(path), None, "", f"cannot be read as CSV ({error}); save it anew")]) from error
+
+
+def _faults(where: str, rows: Sequence[tuple[int, Mapping[str, str]]], items: Mapping[str, Item]) -> list[Fault]:
+    wanted = {_plain(each): item for each, item in items.items()}
     faults: list[Fault] = []
     seen: set[str] = set()
     for line, row in rows:
-        if row["id"] not in map(_plain, wanted):
+        if row["id"] not in wanted:
             faults.append(Fault(where, line, "id", f"{row['id']!r} is no question of this build; take the row out"))
         elif row["id"] in seen:
             faults.append(Fault(where, line, "id", f"{row['id']!r} has a row already; keep one"))
@@ -80,9 +97,23 @@ def _faults(where: str, rows: Sequence[tuple[int, Mapping[str, str]]], wanted: s
             row["question_as_corrected"] or row["answer_as_corrected"]
         ):
             faults.append(Fault(where, line, "verdict", "fix, but nothing is corrected; write the question or answer"))
+        elif wrong := _wrong_correction(wanted[row["id"]], row):
+            faults.append(Fault(where, line, "answer_as_corrected", wrong))
         seen.add(row["id"])
-    missing = sorted(set(map(_plain, wanted)) - seen)
+    missing = sorted(set(wanted) - seen)
     return faults + [Fault(where, None, name, "has no row; keep a row for each question") for name in missing]
+
+
+def _wrong_correction(item: Item, row: Mapping[str, str]) -> str | None:
+    """What is wrong with the choice that a correction makes, by the rules of drafting."""
+    if not item.choice or VERDICTS[row["verdict"].lower()] == "drop":
+        return None
+    fixed = _corrected(item, row["question_as_corrected"], row["answer_as_corrected"])
+    try:
+        check_candidates(fixed.answer, fixed.candidates, True, "the row")
+    except ValueError as error:
+        return f"{error}; write another answer, or drop the question"
+    return None
 
 
 def _corrected(item: Item, question: str, answer: str) -> Item:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -412,6 +414,93 @@ def test_faults_of_a_sheet_are_told(tmp_path: Path, change: Callable[[Any], Any]
     change(rows)
     with pytest.raises(DataFaults, match=re.escape(message)):
         read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
+def test_a_sheet_in_another_encoding_is_told_with_advice(tmp_path: Path, encoding: str) -> None:
+    filled(tmp_path / "s.csv", sheet(tmp_path / "s.csv"))
+    text = (tmp_path / "s.csv").read_text("utf-8-sig")
+    (tmp_path / "s.csv").write_text(text, encoding=encoding)
+    with pytest.raises(DataFaults, match=r"s\.csv: not UTF-8 at byte \d+; save it from .* as CSV UTF-8"):
+        read_sheet(tmp_path / "s.csv", ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("红,蓝", "s.csv:3: answer_as_corrected: the candidate '红,蓝' of the row holds a comma"),
+        ("红、蓝", "holds a comma"),
+        ("绿", None),
+        ("大\n红", None),
+    ],
+)
+def test_a_corrected_choice_keeps_to_the_rules_of_drafting(tmp_path: Path, answer: str, message: str | None) -> None:
+    rows = sheet(tmp_path / "s.csv")
+    rows[0].update(verdict="fix", question_as_corrected="问\n什么？", answer_as_corrected="两\n行")
+    rows[1].update(verdict="fix", answer_as_corrected=answer)
+    path = filled(tmp_path / "s.csv", rows)
+    if message:
+        with pytest.raises(DataFaults, match=re.escape(message)):
+            read_sheet(path, ITEMS)
+    else:
+        kept, _ = read_sheet(path, ITEMS)
+        assert (kept[0].question, kept[0].answer) == ("问 什么？", "两 行")  # on one line, nothing is lost
+        assert kept[1].answer == " ".join(answer.split()) and kept[1].answer in kept[1].candidates
+
+
+def test_a_cell_may_be_long(tmp_path: Path) -> None:
+    rows = sheet(tmp_path / "s.csv")
+    for row in rows:
+        row.update(verdict="drop", note="长" * 140_000)
+    _, drops = read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
+    assert {len(drop.reason) for drop in drops} == {140_000}
+
+
+def test_sub_concepts_are_named_as_in_an_evaluation() -> None:
+    assert run._tasks(["cc,BC", "IC", "bc"]) == ["CC", "BC", "IC"]
+    with pytest.raises(ValueError, match="tasks: none to ask about; give some of IC"):
+        run._tasks([])
+
+
+def test_one_construction_at_a_time_in_a_folder(corpus: str, tmp_path: Path, models: dict[str, Scripted]) -> None:
+    """A second one is turned away while the first one writes; a lock of this process is not shared by another's."""
+    asked = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert asked.stdout is not None and asked.stdin is not None
+    assert asked.stdout.readline() == "held\n"
+    with pytest.raises(ValueError, match="another process is writing there"):
+        run.build(config(corpus, tmp_path / "out", human="skip"))
+    asked.communicate("\n")
+    assert run.build(config(corpus, tmp_path / "out", human="skip"))["questions"] == 2
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from models.folder import sole_writer
+with sole_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "raw", "message"),
+    [
+        ("drafts", "问".encode(), r"drafts\.jinja: no prompt has this name, did you mean draft\.jinja\?"),
+        ("draft", "问".encode("gbk"), r"draft\.jinja: not UTF-8 at byte 0; save it as UTF-8"),
+        ("draft", b"{{ 1 +", r"draft\.jinja: TemplateSyntaxError: .*; mend the template"),
+    ],
+)
+def test_prompts_that_cannot_be_used_are_told_at_once(tmp_path: Path, name: str, raw: bytes, message: str) -> None:
+    (tmp_path / "criteria.jinja").write_text("{% include 'words.jinja' %}", encoding="utf-8")
+    (tmp_path / "words.jinja").write_text("{{ item.question + 1 }}", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"criteria\.jinja: TypeError: .*; mend the template"):
+        Prompts("German", "now", str(tmp_path)).render("criteria", item=ITEMS[0])
+    (tmp_path / f"{name}.jinja").write_bytes(raw)
+    with pytest.raises(ValueError, match=message):
+        Prompts("German", "now", str(tmp_path))
 
 
 def test_a_folder_of_ones_own_replaces_prompts_by_name(tmp_path: Path) -> None:
