@@ -33,7 +33,7 @@ from benchmarks.ecomqa.summary import calibrated, endings, grading, summarise, t
 from benchmarks.ecomqa.thoughts import sort_traces
 from benchmarks.ecomqa.variants import CONFIDENCE, PLAIN, RAG, Variant, plain, with_confidence, with_passages
 from benchmarks.ecomqa.wording import in_words
-from benchmarks.results import EvaluationFolder, publishable, to_json, to_line, write_text
+from benchmarks.results import RESULTS, EvaluationFolder, publishable, to_json, to_line, write_text
 from models.folder import sole_writer
 from models.runtime import this_process, use_threads, versions
 
@@ -86,11 +86,15 @@ def open_folder(plan: Plan, path: Path) -> EvaluationFolder:
 def _examined(plan: Plan, folder: EvaluationFolder, threads: int) -> dict[str, Any]:
     """The results in the folder, where they are what the configuration asks for, or new ones; told and reported."""
     state = this_process()
-    say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
+    say = Console(
+        stderr=True, highlight=False, markup=False, emoji=False, soft_wrap=True, quiet=not state.is_main_process
+    )
     results = _known(folder.results())
     if results is not None and results.get("view") == json.loads(to_json(plan.view)):
         say.print(f"{folder.path} is finished; give --overwrite to ask again")
     else:
+        if results is None and (folder.path / RESULTS).is_file():
+            say.print(f"{folder.path}: {RESULTS} or a file that it was made of has changed; it is made again")
         made = Examination(plan, Completions(folder.path, Crew(), say)).results()
         if results is not None:
             made["cost"] = {**results["cost"], **{name: cost for name, cost in made["cost"].items() if cost["texts"]}}
@@ -102,7 +106,7 @@ def _examined(plan: Plan, folder: EvaluationFolder, threads: int) -> dict[str, A
         results = json.loads(to_json(made))
     assert results is not None
     if state.is_main_process:
-        console = Console(highlight=False)
+        console = Console(highlight=False, markup=False, emoji=False)
         console.width = max(console.width, 100)
         console.print(table(results))
         for told in in_words(results):

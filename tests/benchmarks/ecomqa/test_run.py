@@ -201,6 +201,11 @@ def test_another_way_of_answering_is_refused_in_the_same_folder(
 def test_a_model_that_judges_itself_is_told(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
     results = run.evaluate(replace(config, judges="m,yes", grading=GradingConfig(prompts="standard")))
     assert [judge["self"] for judge in results["judges"]] == [True, False]
+    # Two servers may call their models alike: neither is the other, and both are asked.
+    two = replace(config, checkpoint="yes", judges="yes,also", out=f"{config.out}-two")
+    results = run.evaluate(replace(two, grading=GradingConfig(prompts="standard")))
+    assert [judge["self"] for judge in results["judges"]] == [True, False]
+    assert (len(cast["yes"].asked), len(cast["also"].asked)) == (11 + 12 + 12, 12)
 
 
 def test_traces_are_parted_and_unfinished_ones_counted(cast: dict[str, Scripted], config: EcomQAConfig) -> None:
@@ -421,7 +426,9 @@ def test_votes_belong_to_the_answer_that_they_were_cast_on(
     assert 1 <= len(cast["yes"].asked) <= 2
     assert (lines(config)["BC"]["answer"], lines(config)["BC"]["grade"]) == ("一六年", "wrong")
     assert lines(config)["PC"]["grade"] == "correct"
-    assert "1 lines are spoilt or answer something else" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "results.json or a file that it was made of has changed" in told
+    assert "1 lines are spoilt or answer something else" in told
 
 
 @pytest.mark.parametrize("name", ["answers.jsonl", "votes"])
