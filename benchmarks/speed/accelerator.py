@@ -3,11 +3,14 @@ shared work. Nothing is downloaded; the weights mean nothing, their shapes do.""
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from errno import EISDIR
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
@@ -16,11 +19,12 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 
 from benchmarks.progress import doing
-from benchmarks.results import to_json, write_text
+from benchmarks.results import naming, to_json, write_text
 from models.backbone import LoadSettings, Quantization, resolve_dtype
 from models.checkpoint import resolve
 from models.encoding import Encoded
 from models.judge import Judge, new_judge
+from models.limits import Limits
 from models.lora import LoraSettings
 from models.precision import compute_dtype, flops_per_token, peak_memory, rate
 from models.runtime import versions
@@ -62,23 +66,28 @@ class AcceleratorConfig:
         batch: records an update.
         updates: timed updates, after one that is not.
         quantizations: of the backbone, each trained and scored in turn.
-        folder: where the random model is kept meanwhile (17 GB for the large shape).
+        folder: where the random model is and stays, for the next check of the same shape (17 GB for the large one);
+            remove it when you need it no more.
         out: where the figures go, as JSON.
     """
 
     shape: Literal["llama-3.1-8b", "tiny"] = "llama-3.1-8b"
-    prefix: int = 900
-    own: int = 120
-    records: int = 128
-    batch: int = 8
-    updates: int = 4
+    prefix: Annotated[int, Limits(0)] = 900
+    own: Annotated[int, Limits(1)] = 120
+    records: Annotated[int, Limits(1)] = 128
+    batch: Annotated[int, Limits(1)] = 8
+    updates: Annotated[int, Limits(1)] = 4
     quantizations: tuple[Quantization, ...] = ("none", "nf4")
     folder: str = "results/gpu-check/model"
     out: str = "results/gpu-check/gpu.json"
 
 
 def check(config: AcceleratorConfig) -> dict[str, Any]:
-    """Measure, print and write the figures."""
+    """Measure, print and write the figures. Raises ValueError or OSError for settings and places that do not allow it,
+    before anything is measured."""
+    if not config.quantizations:
+        raise ValueError("--quantizations is empty; give one or more of none, nf4 and int8")
+    out = writable(Path(config.out))
     say = Console(stderr=True, highlight=False, soft_wrap=True)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
@@ -88,16 +97,38 @@ def check(config: AcceleratorConfig) -> dict[str, Any]:
         with doing(say, f"{config.shape}, {quantization}: training and scoring on {name}"):
             found[quantization] = measure(folder, quantization, config, device)
         say.print(f"{quantization}: {found[quantization]}")
-        write_text(Path(config.out), to_json(found))
+        write_text(out, to_json(found))
     return found
 
 
+def writable(path: Path) -> Path:
+    """The file's folder is made. Raises OSError where no file can be written there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(EISDIR, "Is a folder; give a file", str(path))
+    with naming(path), tempfile.TemporaryFile(dir=path.parent):
+        return path
+
+
 def random_checkpoint(shape: str, folder: Path, device: torch.device) -> Path:
-    """A checkpoint of random weights with a tokenizer of words, made once."""
-    if (folder / "config.json").is_file():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
+    """A checkpoint of random weights with a tokenizer of words: the one that is there where it has this shape, else a
+    new one in its place. Raises ValueError for a folder that holds something else."""
     sizes = SHAPES[shape]
+    note = folder / "random.json"  # of what this function wrote, whole, and of no one's own model
+    if note.is_file() and note.read_text(encoding="utf-8") == to_json(sizes):
+        return folder
+    if not note.is_file() and folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"--folder {folder} holds what no check of this version made; empty it or give another one")
+    draft = folder.with_name(f"{folder.name}.draft")
+    for old in (folder, draft):
+        if old.exists():
+            shutil.rmtree(old)
+    _write_random(sizes, draft, device)
+    write_text(draft / note.name, to_json(sizes))
+    return draft.rename(folder)
+
+
+def _write_random(sizes: dict[str, Any], folder: Path, device: torch.device) -> None:
     words = {"<pad>": 0, "<s>": 1, "</s>": 2, "<unk>": 3, "Answer:": 4, "Yes": 5, "No": 6}
     words |= {f"w{number}": number for number in range(len(words), sizes["vocab_size"])}
     core = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
@@ -111,7 +142,6 @@ def random_checkpoint(shape: str, folder: Path, device: torch.device) -> Path:
         )
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    return folder
 
 
 def measure(
@@ -156,25 +186,29 @@ def _training(judge: Judge, prompts: list[Encoded], config: AcceleratorConfig, p
     if judge.device.type == "cuda":
         judge.model.gradient_checkpointing_enable({"use_reentrant": False})
     optimizer = torch.optim.AdamW([p for p in judge.model.parameters() if p.requires_grad], lr=1e-4, fused=True)
-    times, computed, losses = [], 0, []
+    times, computed, learned, losses = [], 0, 0, []
     for number in range(config.updates + 1):
         start = number * config.batch % len(prompts)
-        batch = judge.collate(prompts[start : start + config.batch])
-        labels = torch.arange(config.batch, device=judge.device) % 2
+        rows = prompts[start : start + config.batch]  # fewer at the end of the prompts
+        batch = judge.collate(rows)
+        labels = torch.arange(len(rows), device=judge.device) % 2
 
         def update(batch: Any = batch, labels: torch.Tensor = labels) -> None:
-            loss = torch.nn.functional.cross_entropy(judge.logits(batch)[: len(labels)], labels[: len(batch.ends)])
+            loss = torch.nn.functional.cross_entropy(judge.logits(batch), labels)
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
             losses.append(float(loss.detach()))
 
         times.append(_timed(update, judge.device))
-        computed += batch.tokens if number else 0  # type: ignore[union-attr]
+        if number:
+            computed += batch.tokens  # type: ignore[union-attr]
+            learned += len(rows)
     seconds = sum(times[1:])
     flops = flops_per_token(judge.model, learning=True)
     return {
-        "records_per_second": round(config.batch * config.updates / seconds, 2),
+        "records": learned,
+        "records_per_second": round(learned / seconds, 2),
         "tokens_per_second": round(computed / seconds, 1),
         "mfu": round(flops * computed / seconds / peak, 3),
         "losses": losses,
