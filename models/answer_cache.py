@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import sqlite3
@@ -56,11 +57,16 @@ class AnswerCache:
         try:
             yield
         except (sqlite3.Error, OSError) as error:
-            if self.usable:
-                self.usable = False
-                log.warning(
-                    "%s: no answers are kept or looked up from here on (%s); free the disk, remove the file, or set "
-                    "ECOMJUDGE_CACHE to another folder",
-                    self.path,
-                    error,
-                )
+            self.usable = False
+            _warn(self.path, str(error))
+
+
+@functools.cache
+def _warn(path: Path, reason: str) -> None:
+    """Once, however many servers' answers are kept there."""
+    log.warning(
+        "%s: no answers are kept or looked up from here on (%s); free the disk, remove the file, or set "
+        "ECOMJUDGE_CACHE to another folder",
+        path,
+        reason,
+    )

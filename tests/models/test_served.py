@@ -194,6 +194,7 @@ def test_a_cache_that_cannot_be_used_costs_the_cache_and_one_warning(
     says(server)
     generator = ServerGenerator(server.url, "m", path)
     assert [answer(generator).text, answer(generator).text] == ["yes", "yes"]
+    assert answer(ServerGenerator(server.url, "other", path)).text == "yes"
     told = [record.getMessage() for record in caplog.records]
     assert len(told) == (0 if spoilt == "a row" else 1)
     assert all("no answers are kept or looked up" in line and str(path) in line for line in told)
