@@ -16,24 +16,25 @@ from benchmarks.ecomqa.data import Question
 TASKS = ("CC", "BC")
 REQUEST = "请先给出答案，再另起一行写出你对这个答案的把握，用0到100之间的整数表示，格式为“置信度：整数”。"
 _NAME = r"(?:置信度|置信水平|信心(?:程度|指数)?|把握(?:程度)?|自信程度|confidence(?:\s*(?:score|level))?)"
+# What may stand between is short, so that no text of spaces or stars takes long to read.
 # Behind the name, the scale: (0-100), (整数).
-_SCALE = r"(?:\(\s*(?:[^()\d\n]{0,8}|[^()\d\n]{0,4}0\s*%?\s*[-~–—到至]\s*100[^()\n]{0,4})\s*\))?"
+_SCALE = r"(?:\([ \t]{0,2}(?:[^()\d\n]{0,8}|[^()\d\n]{0,4}0\s*%?\s*[-~–—到至]\s*100[^()\n]{0,4})[ \t]{0,2}\))?"
 _TO = r"[:=]|是|为|约|大约|大概|有|[\[【(\"“「'{]|\s|\*"
-_ONE = r"[ \t]*(?:百分之\s*)?\d+(?:\.\d+)?\s*%?"
+_ONE = r"[ \t]{0,2}(?:百分之)?\d+(?:\.\d+)?[ \t]?%?"
 # A number as it is stated, with what makes it none: a bound, a range, a choice, a fraction, a mark inside the number.
 _NUMBER = (
-    r"(?P<bound>[<>≤≥]|至少|至多|不到|超过|[低高]于|[大小]于)?\s*(?P<percent>百分之\s*)?(?P<number>\d+(?:\.\d+)?)"
-    r"(?:[ \t]*(?P<unit>%|/\s*100?(?![\d.])|分))?"
-    rf"(?P<range>(?:[ \t]*(?:[-~–—−±/]|到|至|或者?|\bto\b|\bor\b){_ONE}|"
-    r"[,.]\d+|，\d{3}(?![\d年])|e[+-]?\d+|\s*以[上下]|\+)+"
-    r"(?:\s*分)?)?"
+    r"(?P<bound>[<>≤≥]|至少|至多|不到|超过|[低高]于|[大小]于)?[ \t]{0,2}(?P<percent>百分之)?(?P<number>\d+(?:\.\d+)?)"
+    r"(?:[ \t]{0,2}(?P<unit>%|/[ \t]?100?(?![\d.])|分))?"
+    rf"(?P<range>(?:[ \t]{{0,2}}(?:[-~–—−±/]|到|至|或者?|\bto\b|\bor\b){_ONE}|"
+    r"[,.]\d+|，\d{3}(?![\d年])|e[+-]?\d+|[ \t]?以[上下]|\+)+"
+    r"(?:[ \t]?分)?)?"
 )
 _STATED = re.compile(
-    rf"[(（\[【]?\s*\**{_NAME}\**\s*{_SCALE}\s*(?:{_TO})*{_NUMBER}\s*[)）\]】\"”」'}}*]*", re.IGNORECASE
+    rf"[(（\[【]?\s?\*{{0,3}}{_NAME}\*{{0,3}}\s?{_SCALE}(?:{_TO}){{0,12}}{_NUMBER}\s?[)）\]】\"”」'}}*]*", re.IGNORECASE
 )
 # Behind an answer (a number that is the only line is the answer itself): percentages, or a whole number up to 100.
 _LAST_NUMBER = re.compile(
-    rf"(?<=\S)\s*\n\s*\**(?=[^\n]*%\W*$|(?:100|\d{{1,2}})\**[.。]?\s*$){_NUMBER}\**[.。]?\s*$", re.IGNORECASE
+    rf"(?<=\S)[^\S\n]*\n\s*\*{{0,3}}(?=[^\n]*%\W*$|(?:100|\d{{1,2}})\**[.。]?\s*$){_NUMBER}\**[.。]?\s*$", re.IGNORECASE
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 # Before an answer: the cue of the question (in bold or not), or words that announce it.
 CUE = re.compile(
-    r"^\s*(?:\*{0,3}\s*(?:最终|正确|我的)?(?:答案|回答|选项)\s*\*{0,3}\s*"
+    r"^\s*(?:(?:\*{1,3}\s*)?(?:最终|正确|我的)?(?:答案|回答|选项)\s*(?:\*{1,3}\s*)?"
     r"(?:[:：]+\s*(?:应[为是])?|(?:应[为是]|[是为])\s*[:：]*)\s*\*{0,3}|answer\s*[:：])\s*",
     re.I,
 )

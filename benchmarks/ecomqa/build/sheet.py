@@ -62,7 +62,7 @@ def read_sheet(path: Path, items: Sequence[Item]) -> Sifted:
 
 
 def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
-    """(row as spreadsheets count, cells) of each row, white space in a cell as single spaces: questions and answers stand on one line."""
+    """(row as spreadsheets count, cells) of each row. A cell of several lines becomes one line, as drafts are."""
     csv.field_size_limit(2**31 - 1)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:

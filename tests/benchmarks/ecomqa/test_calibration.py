@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,14 @@ def test_confidences_are_read_and_taken_off_the_answer(text: str, answer: str, c
     found = read_confidence(text)
     assert found.confidence == confidence
     assert found.answer.replace("：", ":") == answer
+
+
+@pytest.mark.parametrize("filling", [" ", "\n", "*", "-8", "（", "置信度（"])
+def test_a_text_of_nothing_is_read_at_once(filling: str) -> None:
+    """Thousands of characters that could each belong to a statement: milliseconds, where nested repeats take hours."""
+    started = time.monotonic()
+    assert read_confidence(f"置信度{filling * 3000}x").confidence is None
+    assert time.monotonic() - started < 5
 
 
 def test_the_request_stands_behind_the_instruction(tmp_path: Path) -> None:
