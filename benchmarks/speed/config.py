@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from models.limits import THREADS, Limits
 
 Part = Literal["scoring", "encoders", "training", "generation", "growth"]
 Peer = Literal["harness", "vllm", "cross-encoder"]
@@ -30,7 +32,8 @@ class SpeedConfig:
         max_tokens: tokens of an answer at most.
         rounds: how often each tool has its turn; medians are told.
         threads: CPU threads of every tool; None takes all cores.
-        out: where bench.json and the workloads go.
+        out: the folder of bench.json and the workloads, in which no other bench's are; None is a new one below
+            results/speed, named by the time at which the command began.
     """
 
     parts: tuple[Part, ...] = ("scoring", "encoders", "training", "generation", "growth")
@@ -39,11 +42,11 @@ class SpeedConfig:
     encoder: str = "minilm"
     judgments: tuple[str, ...] = ("script_verify", "step_product")
     shots: tuple[int, ...] = (0, 5)
-    records: int = 192
-    alone: int = 24
+    records: Annotated[int, Limits(1)] = 192
+    alone: Annotated[int, Limits(1)] = 24
     questions: tuple[str, ...] = ("sample",)
-    limit: int | None = None
-    max_tokens: int = 64
-    rounds: int = 3
-    threads: int | None = None
-    out: str = "results/speed"
+    limit: Annotated[int, Limits(1)] | None = None
+    max_tokens: Annotated[int, Limits(1)] = 64
+    rounds: Annotated[int, Limits(1)] = 3
+    threads: Annotated[int, THREADS] | None = None
+    out: str | None = None

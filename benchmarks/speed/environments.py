@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.speed.child import run_child
+from models.endings import in_words
 from models.packaged import cache_folder
 
 
@@ -25,18 +28,16 @@ class Environment:
         return cache_folder() / "peers" / self.name / "bin" / "python"
 
     def ready(self, say: Console) -> Path:
-        """The environment's interpreter, installed first where it is not. Raises RuntimeError with what pip said."""
+        """The environment's interpreter, installed first where it is not. Raises OSError with what pip said."""
         if self._works():
             return self.python
         folder = self.python.parents[1]
         say.print(f"installing {self.name} into {folder} (minutes)")
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+        run_child(f"{self.name}: python -m venv", [sys.executable, "-m", "venv", str(folder)])
         for arguments in self.install:
-            made = subprocess.run([str(self.python), "-m", "pip", *arguments], capture_output=True, text=True)
-            if made.returncode:
-                raise RuntimeError(f"{self.name}: pip {' '.join(arguments)} failed:\n{made.stderr[-2000:]}")
+            run_child(f"{self.name}: pip {' '.join(arguments)}", [str(self.python), "-m", "pip", *arguments])
         if not self._works():
-            raise RuntimeError(f"{self.name}: installed, but cannot be imported; remove {folder} and try again")
+            raise ChildProcessError(f"{self.name}: installed, but cannot be imported; remove {folder} and try again")
         return self.python
 
     def _works(self) -> bool:
@@ -66,3 +67,17 @@ CROSS_ENCODER = Environment(
     (("install", "torch==2.13.0", "sentence-transformers==6.2.0", "transformers==5.24.0"),),
     "from sentence_transformers import CrossEncoder",
 )
+PEERS = {"harness": HARNESS, "vllm": VLLM, "cross-encoder": CROSS_ENCODER}
+
+
+def install(names: Sequence[str], say: Console) -> tuple[dict[str, Path], dict[str, str]]:
+    """The interpreter of each peer, and of those that cannot be installed the reason, which is told too."""
+    there: dict[str, Path] = {}
+    absent: dict[str, str] = {}
+    for name in names:
+        try:
+            there[name] = PEERS[name].ready(say)
+        except OSError as error:
+            absent[name] = in_words(error)
+            say.print(f"{name} is left out: {absent[name]}", style="red", markup=False)
+    return there, absent

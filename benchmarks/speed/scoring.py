@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -18,11 +16,11 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.progress import doing
-from benchmarks.speed.environments import CROSS_ENCODER, HARNESS, VLLM
+from benchmarks.speed.child import run_child
 from benchmarks.speed.workload import Workload
 
 PEERS = Path(__file__).parent / "peers"
-ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = "ecomjudge exact"  # whose margins all others are compared with
 
 
 @dataclass(frozen=True)
@@ -40,15 +38,13 @@ class Contestant:
 
     def run(self, work: Path) -> dict[str, Any]:
         """Score once, into a file of this run's own: what another run says, one left over by a killed bench too, is
-        never taken for it. Raises RuntimeError with the end of what the tool said."""
+        never taken for it. Raises ChildProcessError with the end of what the tool said."""
         with tempfile.TemporaryDirectory(dir=work.parent) as own:
             out = Path(own).absolute() / "out.json"
             filled = [part.format(work=work, out=out) for part in self.command]
-            made = subprocess.run(
-                filled, cwd=ROOT, env={**os.environ, **self.environment}, capture_output=True, text=True, check=False
-            )
-            if made.returncode or not out.is_file():
-                raise RuntimeError(f"{self.name} ended with status {made.returncode}:\n{made.stderr[-2000:]}")
+            run_child(self.name, filled, self.environment)
+            if not out.is_file():
+                raise ChildProcessError(f"{self.name} ended without figures")
             found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         return found
 
@@ -59,16 +55,17 @@ def ours(threads: int) -> list[Contestant]:
     return [Contestant(f"ecomjudge {dtype}", (*command, "--dtype", dtype)) for dtype in ("exact", "float32", "auto")]
 
 
-def contestants(threads: int, say: Console, peers: Sequence[str], alone: int) -> list[Contestant]:
-    """Ours in each precision, and those of the peers asked for (harness, vllm) for decoders.
+def contestants(threads: int, peers: Mapping[str, Path], alone: int) -> list[Contestant]:
+    """Ours in each precision, and those of the peers that are there (harness, vllm) for decoders.
 
     Args:
+        peers: name -> its interpreter.
         alone: records for the harness, which shares nothing between them.
     """
     many = ("--threads", str(threads))
     found = ours(threads)
     if "harness" in peers:
-        script = (str(HARNESS.ready(say)), str(PEERS / "lm_eval_scores.py"), "{work}", "{out}", *many)
+        script = (str(peers["harness"]), str(PEERS / "lm_eval_scores.py"), "{work}", "{out}", *many)
         found += [
             Contestant("lm-eval float32, batch 1", script, records=alone),
             Contestant("lm-eval float32, batch 8", (*script, "--batch", "8"), records=alone),
@@ -77,16 +74,16 @@ def contestants(threads: int, say: Console, peers: Sequence[str], alone: int) ->
         ]
     if "vllm" in peers:
         bound = {"VLLM_CPU_OMP_THREADS_BIND": f"0-{threads - 1}", "VLLM_CPU_KVCACHE_SPACE": "2"}
-        script = (str(VLLM.ready(say)), str(PEERS / "vllm_scores.py"), "{work}", "{out}", *many)
+        script = (str(peers["vllm"]), str(PEERS / "vllm_scores.py"), "{work}", "{out}", *many)
         found += [Contestant(f"vLLM {dtype}", (*script, "--dtype", dtype), bound) for dtype in ("float32", "bfloat16")]
     return found
 
 
-def encoder_contestants(threads: int, say: Console, peers: Sequence[str]) -> list[Contestant]:
-    """Ours in each precision, and sentence-transformers' CrossEncoder where it is asked for (cross-encoder)."""
+def encoder_contestants(threads: int, peers: Mapping[str, Path]) -> list[Contestant]:
+    """Ours in each precision, and sentence-transformers' CrossEncoder where it is there (cross-encoder)."""
     found = ours(threads)
     if "cross-encoder" in peers:
-        program = (str(CROSS_ENCODER.ready(say)), str(PEERS / "cross_encoder_scores.py"))
+        program = (str(peers["cross-encoder"]), str(PEERS / "cross_encoder_scores.py"))
         script = (*program, "{work}", "{out}", "--threads", str(threads))
         found += [
             Contestant("CrossEncoder float32", script),
@@ -96,7 +93,8 @@ def encoder_contestants(threads: int, say: Console, peers: Sequence[str]) -> lis
 
 
 def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Path, say: Console) -> dict[str, Any]:
-    """Every contestant scores the workload in turn, ``rounds`` times. A tool that fails is told of and left out."""
+    """Every contestant scores the workload in turn, ``rounds`` times. A tool that fails is told of and left out, but
+    for the one that all are compared with: its ChildProcessError is raised."""
     kind = f"{work.shots}shot" if work.labels else "pairs"
     paths = {
         one.name: work.first(one.records or len(work.texts)).write(
@@ -113,10 +111,12 @@ def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Pa
             with doing(say, f"{work.judgment}, {work.shots} shots, round {number + 1} of {rounds}: {one.name}"):
                 try:
                     runs[one.name].append(one.run(paths[one.name]))
-                except RuntimeError as error:
+                except ChildProcessError as error:
+                    if one.name == REFERENCE:
+                        raise
                     failed[one.name] = str(error)
-                    say.print(f"[red]{error}[/red]")
-    reference = runs["ecomjudge exact"][0]["margins"]
+                    say.print(str(error), style="red", markup=False)
+    reference = runs[REFERENCE][0]["margins"]
     return {
         "judgment": work.judgment,
         "model": Path(work.model).name,

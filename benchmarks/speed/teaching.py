@@ -8,9 +8,7 @@ classification head there), and without it (a new classification head in both, s
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.progress import doing
-from benchmarks.speed.scoring import PEERS, ROOT
+from benchmarks.speed.child import run_child
+from benchmarks.speed.scoring import PEERS
 from models.backbone import load_tokenizer
 from models.checkpoint import resolve
 from models.encoding import Encoder
@@ -33,6 +32,7 @@ from recipes.reading import read_records
 BATCH, STEPS, LEARNING_RATE = 16, 16, 5e-4
 HEADS = {"with the instruction": "verbalizer", "without it": "classification"}
 JUDGMENT = "step_product"
+OURS = "ecomjudge"
 
 
 @dataclass(frozen=True)
@@ -47,19 +47,34 @@ class Lesson:
     folder: Path
 
 
-def compare_training(checkpoint: str, threads: int, rounds: int, folder: Path, say: Console) -> dict[str, Any]:
-    """Every tool teaches in turn, ``rounds`` times, each round with a seed of its own."""
-    found: dict[str, Any] = {}
-    for kind, head in HEADS.items():
-        texts = write_texts(checkpoint, head, folder / f"texts-{head}.json")
-        runs: dict[str, list[dict[str, Any]]] = {}
-        for seed in range(rounds):
-            for name, run in TOOLS.items():
-                turn = f"training {kind}, round {seed + 1} of {rounds}: {name}"
-                with doing(say, turn), tempfile.TemporaryDirectory(dir=folder) as own:
-                    runs.setdefault(name, []).append(run(Lesson(checkpoint, head, texts, threads, seed, Path(own))))
-        found[kind] = {name: summary(made) for name, made in runs.items()}
-    return found
+def compare_training(
+    kind: str, checkpoint: str, threads: int, rounds: int, folder: Path, say: Console
+) -> dict[str, Any]:
+    """Every tool teaches in turn, ``rounds`` times, each round with a seed of its own. A tool that fails is told of and
+    left out, but for ours: its ChildProcessError is raised.
+
+    Args:
+        kind: of texts, one of ``HEADS``.
+    """
+    found, head = resolve(checkpoint), HEADS[kind]
+    name_or_path = found.path if found.local else checkpoint  # commands run in the repository's root
+    texts = write_texts(checkpoint, head, folder / f"texts-{head}.json")
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in TOOLS}
+    failed: dict[str, str] = {}
+    for seed in range(rounds):
+        for name, run in TOOLS.items():
+            if name in failed:
+                continue
+            turn = f"training {kind}, round {seed + 1} of {rounds}: {name}"
+            with doing(say, turn), tempfile.TemporaryDirectory(dir=folder) as own:
+                try:
+                    runs[name].append(run(Lesson(name_or_path, head, texts, threads, seed, Path(own))))
+                except ChildProcessError as error:
+                    if name == OURS:
+                        raise
+                    failed[name] = str(error)
+                    say.print(str(error), style="red", markup=False)
+    return {"failed": failed, "tools": {name: summary(made) for name, made in runs.items() if name not in failed}}
 
 
 def write_texts(checkpoint: str, head: str, path: Path) -> Path:
@@ -105,7 +120,7 @@ def ours(lesson: Lesson) -> dict[str, Any]:
     }
     flags = [f"--{key}={value}" for key, value in settings.items()]
     command = [sys.executable, f"train/{JUDGMENT}.py", "--config", f"configs/{JUDGMENT}/smollm2-135m.yaml", *flags]
-    _run("ecomjudge", command)
+    run_child(OURS, command)
     metrics = lesson.folder / JUDGMENT / name / "metrics.jsonl"
     trained = [line for line in map(json.loads, metrics.read_text(encoding="utf-8").splitlines()) if "loss" in line]
     later = trained[len(trained) // 2 :]
@@ -124,22 +139,16 @@ def peer(lesson: Lesson, best: bool) -> dict[str, Any]:
     flags = {"--threads": lesson.threads, "--steps": STEPS, "--batch": BATCH, "--seed": lesson.seed}
     words = [str(word) for flag in {**flags, "--learning_rate": LEARNING_RATE}.items() for word in flag]
     script = [sys.executable, str(PEERS / "trainer_peft.py"), str(lesson.texts), str(out), *words]
-    _run("Trainer + PEFT", [*script, "--best"] if best else script)
+    run_child("Trainer + PEFT", [*script, "--best"] if best else script)
     found: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     return found
 
 
 TOOLS: dict[str, Callable[[Lesson], dict[str, Any]]] = {
-    "ecomjudge": ours,
+    OURS: ours,
     "Trainer + PEFT as documented": partial(peer, best=False),
     "Trainer + PEFT at its best": partial(peer, best=True),
 }
-
-
-def _run(name: str, command: Sequence[str]) -> None:
-    made = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False)
-    if made.returncode:
-        raise RuntimeError(f"{name} ended with status {made.returncode}:\n{made.stderr[-2000:]}")
 
 
 def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -157,7 +166,7 @@ def summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def table(kind: str, tools: Mapping[str, Mapping[str, Any]]) -> Table:
     """Rates, memory and last losses of every tool on one kind of text."""
     shown = Table("tool", "records/s", "ours over it", "peak GiB", "MFU", "last losses", title=f"training {kind}")
-    mine = tools["ecomjudge"]["records_per_second"]
+    mine = tools[OURS]["records_per_second"]
     for name, tool in tools.items():
         shown.add_row(
             name,

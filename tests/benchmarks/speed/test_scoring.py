@@ -67,6 +67,29 @@ def test_a_run_writes_where_no_other_does_and_leaves_nothing_behind(tmp_path: Pa
     assert list(tmp_path.iterdir()) == [work]
 
 
+def test_where_the_tool_that_all_are_compared_with_fails_the_comparison_says_so(tmp_path: Path) -> None:
+    work = Workload("step_product", 0, "m", ("No", "Yes"), ["a"], [["a"]], [""])
+    broken = Contestant("ecomjudge exact", (sys.executable, "-c", "raise SystemExit('no memory')"))
+    with pytest.raises(ChildProcessError, match=r"(?s)ecomjudge exact ended with status 1.*no memory"):
+        compare(work, [broken], 1, tmp_path, QUIET)
+
+
+def test_a_tool_that_fails_to_teach_is_left_out(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def teach(lesson: teaching.Lesson) -> dict[str, Any]:
+        assert not list(lesson.folder.iterdir())
+        return {"records_per_second": 1.0, "losses": [1.0], "peak_memory_gib": 1.0}
+
+    def fail(lesson: teaching.Lesson) -> dict[str, Any]:
+        raise ChildProcessError("other ended with status 1")
+
+    monkeypatch.setattr(teaching, "TOOLS", {teaching.OURS: teach, "other": fail})
+    found = teaching.compare_training("without it", str(checkpoint), 1, 2, tmp_path, QUIET)
+    assert found["failed"] == {"other": "other ended with status 1"}
+    assert found["tools"].keys() == {teaching.OURS} and found["tools"][teaching.OURS]["all_rates"] == [1.0, 1.0]
+
+
 def test_a_tool_that_is_given_the_first_records_alone_is_compared_on_them(checkpoint: Path, tmp_path: Path) -> None:
     work = make_workload(str(checkpoint), "step_product", shots=0, records=4)
     found = compare(work, [ours("exact"), replace(ours("float32", "few"), records=2)], 1, tmp_path, QUIET)
@@ -77,8 +100,9 @@ def test_a_tool_that_is_given_the_first_records_alone_is_compared_on_them(checkp
 def test_encoders_score_pairs_with_the_head_that_was_written_for_all(tmp_path: Path) -> None:
     tiny = tiny_checkpoint(tmp_path / "bert", "bert")
     work = make_pairs(str(tiny), "step_product", 5, tmp_path / "head")
-    assert Workload.read(work.write(tmp_path / "work.json")) == work and work.labels is None
-    found = compare(work, [ours("exact")], 1, tmp_path, QUIET)
+    written = work.write(tmp_path / "work.json")
+    assert Workload.read(written) == work and work.labels is None
+    found = ours("exact").run(written)
     first = ["".join(prefix).strip() for prefix in work.prefixes]
     pairs = list(zip(first, map(str.strip, work.suffixes), strict=True))
     tokenizer = AutoTokenizer.from_pretrained(work.model)
@@ -86,9 +110,8 @@ def test_encoders_score_pairs_with_the_head_that_was_written_for_all(tmp_path: P
     with torch.no_grad():
         logits = model(**tokenizer(pairs, padding=True, return_tensors="pt")).logits
     expected = (logits[:, 1] - logits[:, 0]).tolist()
-    scored = ours("exact").run(tmp_path / "step_product-pairs-all.json")["margins"]
-    assert scored == pytest.approx(expected, abs=1e-5)
-    assert found["tools"]["ecomjudge exact"]["records"] == 5
+    assert found["margins"] == pytest.approx(expected, abs=1e-5)
+    assert found["records"] == 5
 
 
 def test_a_summary_is_worked_out_by_hand() -> None:
