@@ -154,7 +154,8 @@ class EcomQAConfig:
 
     def __post_init__(self) -> None:
         if not {name.strip() for name in self.judges.split(",")} - {"", RULES}:
-            _refuse_idle(self.grading, "grading", "no model votes; name one in --judges")
+            # ``split`` is also the grade of an answer that rules alone cannot read.
+            _refuse_idle(self.grading, "grading", "no model votes; name one in --judges", "split")
 
 
 def _refuse_idle(settings: Any, name: str, why: str, *but: str) -> None:

@@ -34,6 +34,7 @@ def test_settings_without_effect_are_refused(flags: list[str], told: str, capsys
         ["--rag.method", "bm25"],
         ["--confidence.ask", "true", "--confidence.bins", "5"],
         ["--judges", "rules,m", "--grading.panel", "open"],
+        ["--grading.split", "not_attempted"],  # what rules alone cannot read gets this grade
     ],
 )
 def test_settings_with_effect_pass(flags: list[str]) -> None:
