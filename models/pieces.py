@@ -11,7 +11,7 @@ from collections.abc import Callable
 import torch
 
 # Bytes of a table of weights: about what one core keeps at hand.
-TABLE = 3 << 18
+TABLE = 3 << 19
 FEWEST = 32  # queries of a piece at least
 
 Hide = Callable[[torch.Tensor, int, int, slice], None]
