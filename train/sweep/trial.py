@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +59,7 @@ class Process:
     """
 
     def __init__(self, command: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
+        self.log = log
         with log.open("ab") as output:
             fcntl.flock(output, fcntl.LOCK_EX | fcntl.LOCK_NB)  # `in_use` until the last child has ended
             self.popen = subprocess.Popen(
@@ -79,6 +81,9 @@ class Process:
             except ProcessLookupError:
                 break
             self.wait(GRACE)
+        end = time.monotonic() + GRACE
+        while in_use(self.log) and time.monotonic() < end:  # a child's child ends a moment after it is made to
+            time.sleep(0.01)
 
     def __enter__(self) -> Process:
         return self
