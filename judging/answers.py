@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judging.judges import NamedJudge
 from models.encoding import Encoded
-from models.scoring import TOKEN_BUDGET, Scoring, probabilities
+from models.scoring import Scoring, probabilities
 from recipes.fitting import fit
 
 REASONS = {
@@ -34,7 +34,7 @@ class Answer(BaseModel):
     detail: str | None = Field(default=None, description="the reason in words")
 
 
-def answer(one: NamedJudge, records: Sequence[Any], token_budget: int = TOKEN_BUDGET) -> list[Answer]:
+def answer(one: NamedJudge, records: Sequence[Any], token_budget: int | None = None) -> list[Answer]:
     """A judge's answers to records, in their order.
 
     Batches follow from the records alone: the same records get the same answers, to the bit on a CPU.

@@ -131,7 +131,7 @@ def lines_for(judges: Sequence[NamedJudge], config: BulkConfig) -> Callable[[Win
     return lambda window: record_lines(judges, window, config.token_budget)
 
 
-def record_lines(judges: Sequence[NamedJudge], window: Window, token_budget: int) -> Lines:
+def record_lines(judges: Sequence[NamedJudge], window: Window, token_budget: int | None) -> Lines:
     """A line for each row; with several judges, each one's answer stands under its name."""
     judgment = judges[0].judgment
     _warn(window, judgment.record)
@@ -146,7 +146,7 @@ def record_lines(judges: Sequence[NamedJudge], window: Window, token_budget: int
     return lines
 
 
-def plan_lines(judges: Mapping[str, NamedJudge], window: Window, keep: int, token_budget: int) -> Lines:
+def plan_lines(judges: Mapping[str, NamedJudge], window: Window, keep: int, token_budget: int | None) -> Lines:
     """A line for each row that is a plan."""
     _warn(window, Plan)
     rows = [read(row, Plan) for row in window.rows]

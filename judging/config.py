@@ -7,7 +7,6 @@ from typing import Annotated
 
 from models.backbone import Dtype, Quantization
 from models.limits import THREADS, Limits
-from models.scoring import TOKEN_BUDGET
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,8 @@ class JudgesConfig:
         max_length: tokens allowed a record; None is each judge's own. Longer records lose product text.
         products_per_step: how many of the products that suit a step, the most probable first, stand in the plan that is
             judged as a whole.
-        token_budget: tokens computed at once; more is faster on a GPU, as far as its memory goes.
+        token_budget: tokens computed at once; None is 1,024 on a CPU and 16,384 on a GPU, where batches that do not fit
+            are halved.
         threads: CPU threads a process; None shares the machine's cores among the processes on it.
     """
 
@@ -37,7 +37,7 @@ class JudgesConfig:
     threshold: Annotated[float, Limits(0, 1)] | None = None
     max_length: Annotated[int, Limits(1)] | None = None
     products_per_step: Annotated[int, Limits(0)] = 1
-    token_budget: Annotated[int, Limits(1)] = TOKEN_BUDGET
+    token_budget: Annotated[int, Limits(1)] | None = None
     threads: Annotated[int, THREADS] | None = None
 
 

@@ -14,7 +14,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from judging.answers import Answer, answer
 from judging.judges import NamedJudge
-from models.scoring import TOKEN_BUDGET
 from recipes.base import Product, Text, none_is_empty
 from recipes.holistic_verify import HOLISTIC_VERIFY, HolisticRecord, PlannedStep
 from recipes.script_verify import SCRIPT_VERIFY, ScriptRecord
@@ -98,7 +97,7 @@ def ask_about(plans: Sequence[Plan], keep: int = 1) -> Generator[Question, Answe
 
 
 def judge_plans(
-    judges: Mapping[str, NamedJudge], plans: Sequence[Plan], keep: int = 1, token_budget: int = TOKEN_BUDGET
+    judges: Mapping[str, NamedJudge], plans: Sequence[Plan], keep: int = 1, token_budget: int | None = None
 ) -> list[JudgedPlan]:
     """Judge plans, in their order.
 

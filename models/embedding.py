@@ -17,7 +17,7 @@ from transformers.utils import cached_file
 
 from models.backbone import Dtype, load_tokenizer, position_limit, quiet_load_report, resolve_dtype
 from models.checkpoint import Checkpoint
-from models.scoring import TOKEN_BUDGET, plan_batches
+from models.scoring import plan_batches, usual_token_budget
 
 Vectors = NDArray[np.float32]
 Pooling = Literal["mean", "cls", "last"]
@@ -83,13 +83,13 @@ class Embedder:
             "max_length": self.max_length,
         }
 
-    def embed(self, texts: Sequence[str], token_budget: int = TOKEN_BUDGET) -> Vectors:
+    def embed(self, texts: Sequence[str], token_budget: int | None = None) -> Vectors:
         """Vectors of all texts in the order given, [texts, dimension]."""
         vectors = np.empty((len(texts), self.dimension), np.float32)
         self._fill(vectors, texts, token_budget)
         return vectors
 
-    def embed_to(self, path: Path, texts: Sequence[str], token_budget: int = TOKEN_BUDGET) -> Vectors:
+    def embed_to(self, path: Path, texts: Sequence[str], token_budget: int | None = None) -> Vectors:
         """The same written to ``path`` (.npy) as it goes and opened as a memory map, for more texts than fit in memory.
 
         The file appears under its name when it is whole.
@@ -103,7 +103,8 @@ class Embedder:
         loaded: Vectors = np.load(path, mmap_mode="r")
         return loaded
 
-    def _fill(self, vectors: Vectors, texts: Sequence[str], token_budget: int) -> None:
+    def _fill(self, vectors: Vectors, texts: Sequence[str], token_budget: int | None) -> None:
+        token_budget = token_budget or usual_token_budget(self.model.device)
         cut = 0
         for start in range(0, len(texts), CHUNK):
             encoded = self.tokenizer(list(texts[start : start + CHUNK]), verbose=False, truncation=False)["input_ids"]

@@ -8,7 +8,7 @@ import platform
 import resource
 import time
 from dataclasses import asdict, dataclass, fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +122,12 @@ def speed_up_float32(model: nn.Module) -> None:
         return
     for module in model.modules():
         if isinstance(module, nn.Linear):
-            module.register_forward_pre_hook(_to_onednn)
-            module.register_forward_hook(_to_default, always_call=True)
+            module.register_forward_pre_hook(partial(_switch, "bf16"))
+            module.register_forward_hook(partial(_switch, _SWITCH.fp32_precision), always_call=True)
 
 
-def _to_onednn(*_: Any) -> None:
-    _SWITCH.fp32_precision = "bf16"
-
-
-def _to_default(*_: Any) -> None:
-    _SWITCH.fp32_precision = "none"
+def _switch(choice: str, *_: Any) -> None:
+    _SWITCH.fp32_precision = choice
 
 
 def flops_per_token(model: nn.Module, learning: bool = False) -> int:

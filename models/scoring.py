@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,9 +15,10 @@ from models.encoding import Encoded
 from models.judge import Batch, Judge
 from models.packing import Forest, Memory, Packed, pack
 
-# Tokens in a batch, padding included. On a CPU larger batches fall out of the cache (docs/experiments.md); a GPU wants
-# more.
+# Tokens in a batch, padding included. On a CPU larger batches fall out of the cache (docs/experiments.md); a GPU has
+# work for all its units only from some thousands on, and where those do not fit, batches are halved.
 TOKEN_BUDGET = 1024
+GPU_TOKEN_BUDGET = 16384
 # Behind a prefix of more tokens than this a batch holds half as many: each of them attends to the prefix as well, and
 # on a CPU the table of their weights falls out of the cache (docs/experiments.md).
 LONG_PREFIX = 256
@@ -37,12 +39,18 @@ def plan_batches(lengths: Sequence[int], token_budget: int = TOKEN_BUDGET) -> li
     return batches
 
 
+def usual_token_budget(device: torch.device) -> int:
+    """Tokens computed at once on a device where nobody says how many."""
+    return TOKEN_BUDGET if device.type == "cpu" else GPU_TOKEN_BUDGET
+
+
 class Scoring:
     """One set of prompts and how it is scored: in batches that follow from the prompts alone; where the judge packs
     (decoders), what all prompts begin with is computed once for all batches, and what some share once a batch.
 
     Args:
-        token_budget: tokens computed at once, padding included; half as many behind a prefix of over LONG_PREFIX.
+        token_budget: tokens computed at once, padding included; half as many behind a prefix of over LONG_PREFIX. None
+            is what suits the judge's device.
 
     Attributes:
         batches: row numbers; every row stands in one of them.
@@ -51,13 +59,14 @@ class Scoring:
 
     rescored: tuple[int, ...] = ()
 
-    def __init__(self, judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET) -> None:
+    def __init__(self, judge: Judge, encoded: Sequence[Encoded], token_budget: int | None = None) -> None:
+        token_budget = token_budget or usual_token_budget(judge.device)
         self.judge = judge
         self.encoded = encoded
         self._head: list[int] = []
         self._memory: Memory | None = None
         self.computed = 0
-        self._halved = False
+        self._too_many = math.inf
         rows = [row["input_ids"] for row in encoded]
         if judge.packs and rows:
             forest = Forest(rows)
@@ -72,19 +81,22 @@ class Scoring:
         return len(self._head)
 
     def margins(self, rows: Sequence[int]) -> NDArray[np.float64]:
-        """logit(yes) - logit(no) of a batch, [rows]. A batch that does not fit in memory is halved until it does."""
-        try:
-            return self._margins(rows)
-        except RuntimeError as error:
-            if len(rows) < 2 or not _out_of_memory(error):
-                raise
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        if not self._halved:
-            warnings.warn(
-                f"{len(rows)} prompts at once do not fit in memory and are halved; lower token_budget", stacklevel=2
-            )
-            self._halved = True
+        """logit(yes) - logit(no) of a batch, [rows]. A batch that does not fit in memory is halved until it does, and
+        later ones of as many tokens are halved at once."""
+        tokens = sum(len(self.encoded[row]["input_ids"]) for row in rows)
+        if len(rows) == 1 or tokens < self._too_many:
+            try:
+                return self._margins(rows)
+            except RuntimeError as error:
+                if len(rows) == 1 or not _out_of_memory(error):
+                    raise
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            if self._too_many == math.inf:
+                warnings.warn(
+                    f"{len(rows)} prompts at once do not fit in memory and are halved; lower token_budget", stacklevel=2
+                )
+            self._too_many = tokens
         middle = len(rows) // 2
         return np.concatenate([self.margins(rows[:middle]), self.margins(rows[middle:])])
 
@@ -122,7 +134,7 @@ def _out_of_memory(error: RuntimeError) -> bool:
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
-def margins(judge: Judge, encoded: Sequence[Encoded], token_budget: int = TOKEN_BUDGET) -> NDArray[np.float64]:
+def margins(judge: Judge, encoded: Sequence[Encoded], token_budget: int | None = None) -> NDArray[np.float64]:
     """Margins of all rows in the order given, [rows]."""
     result = np.full(len(encoded), np.nan)
     for rows, values in Scoring(judge, encoded, token_budget):

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from benchmarks.ecomscript.scorer import UNCHOSEN, EachAlone
-from models.scoring import plan_batches
+from models.scoring import TOKEN_BUDGET, plan_batches
 from recipes.base import Judgment, Record
 
 Floats = NDArray[np.float64]
@@ -74,8 +74,10 @@ class BagOfWords:
     def lengths(self, records: Sequence[Any]) -> list[int]:
         return [len(text.split()) for text in self._texts(records)]
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float) -> EachAlone:
-        return EachAlone(records, plan_batches(lengths, token_budget), self.margins)
+    def plan(
+        self, records: Sequence[Any], lengths: Sequence[int], token_budget: int | None, threshold: float
+    ) -> EachAlone:
+        return EachAlone(records, plan_batches(lengths, token_budget or TOKEN_BUDGET), self.margins)
 
     def margins(self, records: Sequence[Any]) -> Floats:
         return np.asarray(self.model.decision_function(self._texts(records)), dtype=np.float64)

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 
 from models.backbone import Dtype, Quantization
 from models.limits import SEEDS, THREADS, Limits
-from models.scoring import TOKEN_BUDGET
 
 Method = Literal[
     "auto",
@@ -59,7 +58,8 @@ class EcomScriptConfig:
         sampling_temperature: of written texts; None is 0.7 for self_consistency, else 0 (the likeliest words).
         rows: texts that a local checkpoint writes side by side.
         concurrency: requests that a server gets at once.
-        token_budget: padded tokens computed at once.
+        token_budget: padded tokens computed at once; None is 1,024 on a CPU and 16,384 on a GPU, where batches that do
+            not fit are halved.
         resamples: bootstrap resamples of the groups.
         bins: bins of the calibration errors.
         seed: draws the examples, the bootstrap's resamples and the random baseline's coin.
@@ -92,7 +92,7 @@ class EcomScriptConfig:
     sampling_temperature: Annotated[float, Limits(0)] | None = None
     rows: Annotated[int, Limits(1)] | None = None
     concurrency: Annotated[int, Limits(1)] | None = None
-    token_budget: Annotated[int, Limits(1)] = TOKEN_BUDGET
+    token_budget: Annotated[int, Limits(1)] | None = None
     resamples: Annotated[int, Limits(0)] = 2000
     bins: Annotated[int, Limits(1)] = 10
     seed: Annotated[int, SEEDS] = 0

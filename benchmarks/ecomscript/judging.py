@@ -54,7 +54,7 @@ class Examiner:
     judgment: Judgment[Any]
     scorer: Scorer
     folder: Path
-    token_budget: int
+    token_budget: int | None
     drop_too_long: bool
     say: Console
 
@@ -89,9 +89,8 @@ class Examiner:
             predictions.merge(ids)
         state.wait_for_everyone()
         tokens, of_own = (sum(fitted.lengths[row] for batch in some for row in batch) for some in (pending, own))
-        return Examined(
-            predictions.read(), fitted, sum(map(len, pending)), seconds, tokens, of_own, getattr(plan, "computed", None)
-        )
+        judged_in_all = sum(map(len, pending))
+        return Examined(predictions.read(), fitted, judged_in_all, seconds, tokens, of_own, plan.computed)
 
     def fit(self, name: str, records: Sequence[Any]) -> Fitted[Any]:
         """The records as they fit; see `fitting`."""

@@ -42,18 +42,21 @@ class Scorer(Protocol):
     def lengths(self, records: Sequence[Any]) -> list[int]:
         """Tokens of the longest row that each record becomes."""
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float) -> Plan:
+    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int | None, threshold: float) -> Plan:
         """How records that fit are judged; ``lengths`` are those of `lengths`, ``threshold`` decides their verdicts."""
 
 
 class Plan(Protocol):
     """Records in batches (of their numbers), each record in one of them; ``rescored`` are those judged so far whose
-    margins were made again in float32, being near the threshold."""
+    margins were made again in float32, being near the threshold; ``computed`` are the tokens computed so far, padding
+    included, or None where nobody counts them."""
 
     @property
     def batches(self) -> list[list[int]]: ...
     @property
     def rescored(self) -> Collection[int]: ...
+    @property
+    def computed(self) -> int | None: ...
 
     def margins(self, rows: Sequence[int]) -> Floats:
         """The margins of one batch, [rows]."""
@@ -67,6 +70,7 @@ class EachAlone:
     batches: list[list[int]]
     of: Callable[[Sequence[Any]], Floats]
     rescored: Collection[int] = ()
+    computed: int | None = None
 
     def margins(self, rows: Sequence[int]) -> Floats:
         return self.of([self.records[row] for row in rows])
@@ -99,7 +103,7 @@ class JudgeScorer:
         return self.judge.encoder.lengths(self.prompts(records))
 
     def plan(
-        self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float
+        self, records: Sequence[Any], lengths: Sequence[int], token_budget: int | None, threshold: float
     ) -> Scoring | Rescoring:
         encoded = self.judge.encoder.encode(self.prompts(records))
         scoring = Scoring(self.judge, encoded, token_budget)

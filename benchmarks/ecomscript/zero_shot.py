@@ -26,7 +26,7 @@ from transformers import (
 from benchmarks.ecomscript.scorer import UNCHOSEN, EachAlone, to_device
 from models.backbone import LoadSettings, load_tokenizer, position_limit, resolve_dtype
 from models.checkpoint import Checkpoint
-from models.scoring import plan_batches
+from models.scoring import plan_batches, usual_token_budget
 from recipes.base import Judgment
 
 Floats = NDArray[np.float64]
@@ -83,7 +83,10 @@ class ZeroShot(ABC):
         """Tokens that each record takes in a batch, over all its rows."""
         return [sum(len(row["input_ids"]) for row in rows) for rows in self.rows(records)]
 
-    def plan(self, records: Sequence[Any], lengths: Sequence[int], token_budget: int, threshold: float) -> EachAlone:
+    def plan(
+        self, records: Sequence[Any], lengths: Sequence[int], token_budget: int | None, threshold: float
+    ) -> EachAlone:
+        token_budget = token_budget or usual_token_budget(self.model.device)
         return EachAlone(records, plan_batches(self.costs(records), token_budget), self.margins)
 
     def encode(self, *texts: list[str], **options: bool) -> list[Row]:

@@ -27,6 +27,9 @@ class SpeedConfig:
         shots: solved examples in the prompts.
         records: prompts scored in each round.
         alone: prompts that the harness scores, which shares nothing between them and is as fast on few.
+        tools: those of scoring and encoders that take part, by the names of their tables ("ecomjudge auto"); None is
+            all. "ecomjudge exact", which all scores are compared with, scores as many prompts as ``alone`` says where
+            it is not among them.
         questions: what is answered: files of questions (see benchmarks.ecomqa), or sample.
         limit: questions of each sub-concept at most, the first ones; None is all.
         max_tokens: tokens of an answer at most.
@@ -44,6 +47,7 @@ class SpeedConfig:
     shots: tuple[int, ...] = (0, 5)
     records: Annotated[int, Limits(1)] = 192
     alone: Annotated[int, Limits(1)] = 24
+    tools: tuple[str, ...] | None = None
     questions: tuple[str, ...] = ("sample",)
     limit: Annotated[int, Limits(1)] | None = None
     max_tokens: Annotated[int, Limits(1)] = 64

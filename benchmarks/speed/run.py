@@ -91,7 +91,7 @@ def machine(threads: int) -> dict[str, Any]:
 
 def _scoring(config: SpeedConfig, threads: int, folder: Path, say: Console) -> Iterator[list[dict[str, Any]]]:
     peers, absent = install([peer for peer in ("harness", "vllm") if peer in config.peers], say)
-    field = scoring.contestants(threads, peers, config.alone)
+    field = scoring.chosen(scoring.contestants(threads, peers, config.alone), config.tools, config.alone)
     made = []
     for judgment in config.judgments:
         for shots in config.shots:
@@ -102,7 +102,7 @@ def _scoring(config: SpeedConfig, threads: int, folder: Path, say: Console) -> I
 
 def _encoders(config: SpeedConfig, threads: int, folder: Path, say: Console) -> Iterator[list[dict[str, Any]]]:
     peers, absent = install([peer for peer in ("cross-encoder",) if peer in config.peers], say)
-    field = scoring.encoder_contestants(threads, peers)
+    field = scoring.chosen(scoring.encoder_contestants(threads, peers), config.tools, config.alone)
     made = []
     for judgment in config.judgments:
         work = make_pairs(config.encoder, judgment, config.records, folder / f"encoder-{judgment}")

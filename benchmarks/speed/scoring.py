@@ -7,7 +7,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,19 @@ def encoder_contestants(threads: int, peers: Mapping[str, Path]) -> list[Contest
     return found
 
 
+def chosen(field: Sequence[Contestant], tools: Sequence[str] | None, alone: int) -> list[Contestant]:
+    """Those of ``field`` that ``tools`` names, or all; the one that all are compared with scores ``alone`` records
+    where it is not named. Raises ValueError for a name that none has."""
+    if tools is None:
+        return list(field)
+    names = [one.name for one in field]
+    for tool in tools:
+        if tool not in names:
+            raise ValueError(f"--tools: {tool!r} is none of {', '.join(names)}")
+    reference = [replace(one, records=alone) for one in field if one.name == REFERENCE and REFERENCE not in tools]
+    return reference + [one for one in field if one.name in tools]
+
+
 def compare(work: Workload, field: Sequence[Contestant], rounds: int, folder: Path, say: Console) -> dict[str, Any]:
     """Every contestant scores the workload in turn, ``rounds`` times. A tool that fails is told of and left out, but
     for the one that all are compared with: its ChildProcessError is raised."""
@@ -131,7 +144,7 @@ def summary(runs: Sequence[Mapping[str, Any]], reference: Sequence[float]) -> di
     """Medians over rounds, and how far the margins are from ours in exact float32."""
     rates = [run["records"] / run["seconds"] for run in runs]
     scored = runs[0]["margins"]
-    pairs = [(a, b) for a, b in zip(scored, reference, strict=False) if a is not None]  # a tool may score the first few
+    pairs = [(a, b) for a, b in zip(scored, reference, strict=False) if a is not None]  # either may score the first few
     mine, exact = np.array(pairs).T
     told = {key: runs[0][key] for key in ("dtype", "tokens", "computed", "rescored") if key in runs[0]}
     return {
@@ -142,7 +155,7 @@ def summary(runs: Sequence[Mapping[str, Any]], reference: Sequence[float]) -> di
         "largest_difference": float(np.abs(mine - exact).max()),
         "verdicts_changed": int(((mine >= 0) != (exact >= 0)).sum()),
         "records": len(scored),
-        "without_score": len(scored) - len(pairs),
+        "without_score": sum(margin is None for margin in scored),
         **told,
     }
 

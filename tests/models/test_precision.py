@@ -114,6 +114,10 @@ def test_linear_layers_alone_go_through_onednn_and_only_where_that_is_faster(mon
     with pytest.raises(RuntimeError):
         failing(torch.ones(1, 3))
     assert _library() == "none"
+    torch.backends.mkldnn.matmul.fp32_precision = "ieee"
+    speed_up_float32(model := Seen())
+    model(torch.ones(1, 2))
+    assert model.seen == ["bf16", "ieee"]
 
 
 def test_measuring_leaves_torch_as_it_was_and_gives_rates_above_nothing() -> None:

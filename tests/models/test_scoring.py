@@ -13,7 +13,7 @@ from tiny_judges import COMBINATIONS, Made
 
 from models import scoring
 from models.packing import Forest
-from models.scoring import Scoring, margins, plan_batches, probabilities
+from models.scoring import Scoring, margins, plan_batches, probabilities, usual_token_budget
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,32 @@ def test_a_batch_that_does_not_fit_is_halved_and_said_once(
     monkeypatch.setattr(Scoring, "_margins", lambda *_: (_ for _ in ()).throw(error))
     with pytest.raises(RuntimeError, match="memory"), pytest.warns(UserWarning, match="do not fit"):
         margins(judge.judge, rows)
+
+
+def test_what_is_as_large_as_what_did_not_fit_is_halved_untried(
+    made: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = made("llama")
+    tried = []
+
+    def cramped(_: Scoring, chosen: list[int]) -> np.ndarray:
+        tried.append(chosen)
+        if len(chosen) > 3:
+            raise torch.OutOfMemoryError
+        return np.array(chosen, dtype=float)
+
+    monkeypatch.setattr(Scoring, "_margins", cramped)
+    whole, pairs = list(range(8)), [[0, 1], [2, 3], [4, 5], [6, 7]]
+    scoring = Scoring(judge.judge, judge.encoded * 2)
+    with pytest.warns(UserWarning, match="do not fit"):
+        assert scoring.margins(whole).tolist() == whole
+    assert tried == [whole, whole[:4], *pairs]
+    assert scoring.margins(whole).tolist() == whole
+    assert tried[6:] == pairs
+
+
+def test_a_gpu_computes_more_tokens_at_once() -> None:
+    assert (usual_token_budget(torch.device("cpu")), usual_token_budget(torch.device("cuda"))) == (1024, 16384)
 
 
 def test_other_errors_are_not_taken_for_a_lack_of_memory(

@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from benchmarks.speed import teaching
 from benchmarks.speed.growth import measure_growth
-from benchmarks.speed.scoring import Contestant, compare, ratios, summary, table
+from benchmarks.speed.scoring import Contestant, chosen, compare, ratios, summary, table
 from benchmarks.speed.workload import Workload, make_pairs, make_workload
 from models.backbone import LoadSettings
 from models.checkpoint import resolve
@@ -95,6 +95,23 @@ def test_a_tool_that_is_given_the_first_records_alone_is_compared_on_them(checkp
     found = compare(work, [ours("exact"), replace(ours("float32", "few"), records=2)], 1, tmp_path, QUIET)
     assert (found["tools"]["few"]["records"], found["tools"]["few"]["without_score"]) == (2, 0)
     assert found["tools"]["few"]["largest_difference"] < 1e-4
+
+
+def test_tools_can_be_chosen_and_the_one_that_all_are_compared_with_then_scores_few() -> None:
+    field = [ours("exact"), ours("float32"), ours("auto")]
+    assert chosen(field, None, 2) == field
+    assert chosen(field, ["ecomjudge auto"], 2) == [replace(field[0], records=2), field[2]]
+    assert chosen(field, ["ecomjudge auto", "ecomjudge exact"], 2) == [field[0], field[2]]
+    with pytest.raises(
+        ValueError, match=r"--tools: 'auto' is none of ecomjudge exact, ecomjudge float32, ecomjudge auto"
+    ):
+        chosen(field, ["auto"], 2)
+
+
+def test_scores_beyond_those_compared_count_as_scores() -> None:
+    run = {"records": 3, "seconds": 1.0, "margins": [0.5, None, -1.0], "peak_memory_gib": 1.0}
+    found = summary([run], [0.25])
+    assert (found["largest_difference"], found["records"], found["without_score"]) == (0.25, 3, 1)
 
 
 def test_encoders_score_pairs_with_the_head_that_was_written_for_all(tmp_path: Path) -> None:
