@@ -13,7 +13,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from models.packing import Packed
-from models.pieces import attend_in_pieces
+from models.pieces import KEYS, attend_in_pieces, round_up
 
 IMPLEMENTATION = "ecomjudge_packed"
 # Decoders whose layers know of other tokens through the attention function alone and of places through position_ids
@@ -155,21 +155,23 @@ def _attend_tree_by_tree(
     """What `_attend` is, without gradients. A token of a tree attends to none behind it."""
     trees, longest, heads, _, size = q.shape
     count = len(above[0])
-    keys, values = k.new_empty(heads, size, count + longest), v.new_empty(heads, count + longest, size)
+    every = count + longest
+    filling = round_up(every, KEYS) - every
+    keys, values = k.new_zeros(heads, size, every + filling), v.new_zeros(heads, every + filling, size)
     keys[..., :count], values[:, :count] = above[0].permute(1, 2, 0), above[1].transpose(0, 1)
     asked = (q * scaling).permute(0, 2, 3, 1, 4)
-    hidden = ~mask
+    hidden = F.pad(~mask, (0, filling), value=True)
     found = torch.empty_like(q)
     for tree in range(trees):
-        keys[..., count:], values[:, count:] = k[tree].permute(1, 2, 0), v[tree].transpose(0, 1)
+        keys[..., count:every], values[:, count:every] = k[tree].permute(1, 2, 0), v[tree].transpose(0, 1)
         hide = partial(_hide_others, hidden[tree], count)
-        found[tree] = attend_in_pieces(asked[tree], keys, values, hide).permute(2, 0, 1, 3)
+        found[tree] = attend_in_pieces(asked[tree], keys, values, hide, filling=filling).permute(2, 0, 1, 3)
     return found.flatten(0, 1)
 
 
-def _hide_others(hidden: torch.Tensor, count: int, table: torch.Tensor, start: int, end: int, _: slice) -> None:
+def _hide_others(hidden: torch.Tensor, count: int, table: torch.Tensor, start: int, end: int, seen: slice) -> None:
     """`models.pieces.Hide` of a tree behind ``count`` tokens, with what each of its tokens does not see in the tree."""
-    table[..., count:].masked_fill_(hidden[start:end, :end], float("-inf"))
+    table[..., count:].masked_fill_(hidden[start:end, : seen.stop - count], float("-inf"))
 
 
 def _scores(q: torch.Tensor, inside: torch.Tensor, above: torch.Tensor, rule: _Rule) -> torch.Tensor:
