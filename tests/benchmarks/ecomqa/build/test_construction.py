@@ -1,4 +1,4 @@
-"""Construction: a scripted model through all stages, drops with their reasons, stopped and gone on, people's sheet."""
+"""Construction: a scripted model through all stages, drops with their reasons, stopped and gone on."""
 
 from __future__ import annotations
 
@@ -15,16 +15,12 @@ from typing import Any
 import pytest
 from scripted import Scripted
 
-from benchmarks.asking import ask, json_in
 from benchmarks.ecomqa.build import run
 from benchmarks.ecomqa.build.config import EcomQABuildConfig
-from benchmarks.ecomqa.build.items import Item, read_drafts
-from benchmarks.ecomqa.build.prompting import SHIPPED, Prompts
-from benchmarks.ecomqa.build.sheet import read_sheet, write_sheet
-from benchmarks.ecomqa.corpus import Passage
+from benchmarks.ecomqa.build.items import read_drafts
 from benchmarks.ecomqa.data import read_questions
 from benchmarks.ecomqa.forms import form_of
-from models.generation import Chat, Found, SamplingSettings, chat
+from models.generation import Chat, Found
 from recipes.faults import DataFaults
 
 TEXTS = {
@@ -55,6 +51,8 @@ DRAFTS: dict[str, list[dict[str, Any]]] = {
     "price": [drafted("这款手机今天卖多少？", "一千元", "两千元", "三千元", "四千元")],
     "same": [drafted("红茶的发酵程度 是什么?", "全发酵", "不发酵", "半发酵", "轻发酵")],
 }
+
+
 QUESTIONS = {draft["question"]: draft["answer"] for drafts in DRAFTS.values() for draft in drafts}
 
 
@@ -268,53 +266,33 @@ def test_another_construction_is_not_mixed_in(corpus: str, tmp_path: Path, model
         run.build(config(corpus, out, tasks=["XX"]))
 
 
-def test_what_cannot_be_read_is_put_back_with_what_is_wrong() -> None:
-    replies = iter(["no json", '{"ok": "maybe"}', '{"ok": true}'])
-    scripted = Scripted(lambda _: next(replies))
-
-    def read(value: Any) -> bool:
-        if value["ok"] is not True:
-            raise ValueError('"ok" is no truth')
-        return True
-
-    (reply,) = ask(scripted, [chat("say")], SamplingSettings(), read)
-    assert reply.value is True and reply.problem == "" and reply.tokens > 0
-    assert [len(one.messages) for one in scripted.asked] == [1, 3, 3]
-    assert "cannot be used: it holds no JSON." in scripted.asked[1].messages[-1].content
-    assert 'cannot be used: "ok" is no truth.' in scripted.asked[2].messages[-1].content
+def test_sub_concepts_are_named_as_in_an_evaluation() -> None:
+    assert run._tasks(["cc,BC", "IC", "bc"]) == ["CC", "BC", "IC"]
+    with pytest.raises(ValueError, match="tasks: none to ask about; give some of IC"):
+        run._tasks([])
 
 
-def test_after_three_attempts_a_reply_stays_unread() -> None:
-    scripted = Scripted(lambda _: "never")
-    (reply,) = ask(scripted, [chat("say")], SamplingSettings(), lambda value: value)
-    assert reply.value is None and reply.problem == "it holds no JSON" and len(scripted.asked) == 3
+def test_one_construction_at_a_time_in_a_folder(corpus: str, tmp_path: Path, models: dict[str, Scripted]) -> None:
+    """A second one is turned away while the first one writes; a lock of this process is not shared by another's."""
+    asked = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert asked.stdout is not None and asked.stdin is not None
+    assert asked.stdout.readline() == "held\n"
+    with pytest.raises(ValueError, match="another process is writing there"):
+        run.build(config(corpus, tmp_path / "out", human="skip"))
+    asked.communicate("\n")
+    assert run.build(config(corpus, tmp_path / "out", human="skip"))["questions"] == 2
 
 
-def test_a_prompt_without_room_for_a_reply_is_not_asked() -> None:
-    scripted = Scripted(lambda _: "[1]")
-    scripted.context = 20
-    long, short = ask(scripted, [chat("x" * 15), chat("x" * 10)], SamplingSettings(max_tokens=10), lambda value: value)
-    assert long.value is None and "has 15 tokens, too many for scripted with 10 to write" in long.problem
-    assert short.value == [1]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ('{"a": 1}', {"a": 1}),
-        ("```json\n[1, 2]\n```", [1, 2]),
-        ('He said [no], so: {"a": [1]} and {"b": 2}', {"a": [1]}),
-        ('<think>{"a": 0}</think>\n{"a": 1}', {"a": 1}),
-    ],
-)
-def test_json_is_found_in_a_text(text: str, value: object) -> None:
-    assert json_in(text) == value
-
-
-def test_a_text_without_json_is_refused() -> None:
-    for text in ("", "none", "{a: 1}", "<think>[1]"):
-        with pytest.raises(ValueError, match="holds no JSON"):
-            json_in(text)
+HOLD = """
+import sys
+from pathlib import Path
+from models.folder import sole_writer
+with sole_writer(Path(sys.argv[1])):
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
 
 
 @pytest.mark.parametrize(
@@ -350,180 +328,3 @@ def test_a_draft_that_cannot_be_read_leaves_the_others() -> None:
     assert json.loads(found.refused[3]["text"]) == {**good, "answer": ""}
     with pytest.raises(ValueError, match="question 1 is no JSON object; question 2 has no answer"):
         read_drafts([1, {**good, "answer": " "}], ["IDC"], 2)
-
-
-ITEMS = [
-    Item("a", "IDC", "问一？", "答", False, ("甲", "乙", "丙"), "p"),
-    Item("=b", "CC", "问二？", "红", True, ("红", "绿"), "p"),
-]
-
-
-def sheet(path: Path) -> list[dict[str, str]]:
-    write_sheet(path, ITEMS, {"p": Passage("p", "题", "文")}, {"a": 1, "=b": 0})
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def filled(path: Path, rows: list[dict[str, str]]) -> Path:
-    with path.open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-    return path
-
-
-def test_a_sheet_holds_nothing_that_is_taken_for_a_formula_and_comes_back_whole(tmp_path: Path) -> None:
-    rows = sheet(tmp_path / "s.csv")
-    assert [row["id"] for row in rows] == ["a", "'=b"]
-    assert (tmp_path / "s.csv").read_bytes().startswith(b"\xef\xbb\xbf")
-    for row in rows:
-        row["verdict"] = "keep"
-    kept, dropped = read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
-    assert kept == ITEMS and dropped == []
-
-
-def test_a_corrected_answer_takes_its_place_among_the_choices(tmp_path: Path) -> None:
-    rows = sheet(tmp_path / "s.csv")
-    rows[0]["verdict"], rows[0]["note"] = "drop", ""
-    rows[1]["verdict"], rows[1]["answer_as_corrected"] = "fix", "大红"
-    kept, dropped = read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
-    assert kept[0].answer == "大红" and kept[0].candidates == ("大红", "绿")
-    assert (dropped[0].id, dropped[0].stage, dropped[0].reason) == (
-        "a",
-        "human",
-        "dropped in the sheet, without a note",
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda rows: rows[0].update(verdict=""), "s.csv:2: verdict: empty"),
-        (lambda rows: rows[0].update(verdict="perhaps"), "'perhaps' is no verdict; write keep, fix or drop"),
-        (lambda rows: rows[0].update(verdict="fix"), "fix, but nothing is corrected"),
-        (lambda rows: rows[0].update(id="z"), "'z' is no question of this build"),
-        (lambda rows: rows.append(dict(rows[0])), "'a' has a row already"),
-        (lambda rows: rows.pop(), "s.csv: '=b: has no row"),
-        (lambda rows: [row.pop("note") for row in rows], "s.csv:1: no column note"),
-    ],
-)
-def test_faults_of_a_sheet_are_told(tmp_path: Path, change: Callable[[Any], Any], message: str) -> None:
-    rows = sheet(tmp_path / "s.csv")
-    for row in rows:
-        row["verdict"] = "keep"
-    change(rows)
-    with pytest.raises(DataFaults, match=re.escape(message)):
-        read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
-
-
-@pytest.mark.parametrize("encoding", ["gbk", "utf-16"])
-def test_a_sheet_in_another_encoding_is_told_with_advice(tmp_path: Path, encoding: str) -> None:
-    filled(tmp_path / "s.csv", sheet(tmp_path / "s.csv"))
-    text = (tmp_path / "s.csv").read_text("utf-8-sig")
-    (tmp_path / "s.csv").write_text(text, encoding=encoding)
-    with pytest.raises(DataFaults, match=r"s\.csv: not UTF-8 at byte \d+; save it from .* as CSV UTF-8"):
-        read_sheet(tmp_path / "s.csv", ITEMS)
-
-
-@pytest.mark.parametrize(
-    ("answer", "message"),
-    [
-        ("红,蓝", "s.csv:3: answer_as_corrected: the candidate '红,蓝' of the row holds a comma"),
-        ("红、蓝", "holds a comma"),
-        ("绿", None),
-        ("大\n红", None),
-    ],
-)
-def test_a_corrected_choice_keeps_to_the_rules_of_drafting(tmp_path: Path, answer: str, message: str | None) -> None:
-    rows = sheet(tmp_path / "s.csv")
-    rows[0].update(verdict="fix", question_as_corrected="问\n什么？", answer_as_corrected="两\n行")
-    rows[1].update(verdict="fix", answer_as_corrected=answer)
-    path = filled(tmp_path / "s.csv", rows)
-    if message:
-        with pytest.raises(DataFaults, match=re.escape(message)):
-            read_sheet(path, ITEMS)
-    else:
-        kept, _ = read_sheet(path, ITEMS)
-        assert (kept[0].question, kept[0].answer) == ("问 什么？", "两 行")  # on one line, nothing is lost
-        assert kept[1].answer == " ".join(answer.split()) and kept[1].answer in kept[1].candidates
-
-
-def test_a_cell_may_be_long(tmp_path: Path) -> None:
-    rows = sheet(tmp_path / "s.csv")
-    for row in rows:
-        row.update(verdict="drop", note="长" * 140_000)
-    _, drops = read_sheet(filled(tmp_path / "s.csv", rows), ITEMS)
-    assert {len(drop.reason) for drop in drops} == {140_000}
-
-
-def test_sub_concepts_are_named_as_in_an_evaluation() -> None:
-    assert run._tasks(["cc,BC", "IC", "bc"]) == ["CC", "BC", "IC"]
-    with pytest.raises(ValueError, match="tasks: none to ask about; give some of IC"):
-        run._tasks([])
-
-
-def test_one_construction_at_a_time_in_a_folder(corpus: str, tmp_path: Path, models: dict[str, Scripted]) -> None:
-    """A second one is turned away while the first one writes; a lock of this process is not shared by another's."""
-    asked = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path / "out")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert asked.stdout is not None and asked.stdin is not None
-    assert asked.stdout.readline() == "held\n"
-    with pytest.raises(ValueError, match="another process is writing there"):
-        run.build(config(corpus, tmp_path / "out", human="skip"))
-    asked.communicate("\n")
-    assert run.build(config(corpus, tmp_path / "out", human="skip"))["questions"] == 2
-
-
-HOLD = """
-import sys
-from pathlib import Path
-from models.folder import sole_writer
-with sole_writer(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.readline()
-"""
-
-
-@pytest.mark.parametrize(
-    ("name", "raw", "message"),
-    [
-        ("drafts", "问".encode(), r"drafts\.jinja: no prompt has this name, did you mean draft\.jinja\?"),
-        ("draft", "问".encode("gbk"), r"draft\.jinja: not UTF-8 at byte 0; save it as UTF-8"),
-        ("draft", b"{{ 1 +", r"draft\.jinja: TemplateSyntaxError: .*; mend the template"),
-    ],
-)
-def test_prompts_that_cannot_be_used_are_told_at_once(tmp_path: Path, name: str, raw: bytes, message: str) -> None:
-    (tmp_path / "criteria.jinja").write_text("{% include 'words.jinja' %}", encoding="utf-8")
-    (tmp_path / "words.jinja").write_text("{{ item.question + 1 }}", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"criteria\.jinja: TypeError: .*; mend the template"):
-        Prompts("German", "now", str(tmp_path)).render("criteria", item=ITEMS[0])
-    (tmp_path / f"{name}.jinja").write_bytes(raw)
-    with pytest.raises(ValueError, match=message):
-        Prompts("German", "now", str(tmp_path))
-
-
-def test_a_folder_of_ones_own_replaces_prompts_by_name(tmp_path: Path) -> None:
-    (tmp_path / "criteria.jinja").write_text("{{ language }}? {{ item.question }}", encoding="utf-8")
-    own, shipped = Prompts("German", "now", str(tmp_path)), Prompts("German", "now")
-    assert own.render("criteria", item=ITEMS[0]) == "German? 问一？"
-    assert "public by now" in shipped.render("criteria", item=ITEMS[0])
-    assert own.digest != shipped.digest != Prompts("Chinese", "now").digest
-    with pytest.raises(FileNotFoundError, match="none of the prompts"):
-        Prompts("German", "now", str(tmp_path / "empty"))
-    (tmp_path / "criteria.jinja").write_text("{{ item.questoin }}", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"UndefinedError: .*questoin.*; mend the template"):
-        Prompts("German", "now", str(tmp_path)).render("criteria", item=ITEMS[0])
-
-
-def test_questions_of_other_languages_have_cues_of_their_own() -> None:
-    prompts = Prompts("German", "now")
-    assert prompts.render("question", item=ITEMS[1]) == "***Question***: 问二？\n***Candidates***: 红,绿\n***Answer***:"
-    assert "choose the right one" in prompts.render("system", item=ITEMS[1])
-
-
-def test_every_shipped_prompt_can_be_rendered() -> None:
-    prompts = Prompts("Chinese", "now")
-    values = {"item": ITEMS[0], "passages": [], "passage": Passage("p", "", "t"), "count": 1, "tasks": {"IDC": "x"}}
-    for path in SHIPPED.glob("*.jinja"):
-        assert prompts.render(path.stem, answer="a", **values)
