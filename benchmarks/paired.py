@@ -57,7 +57,8 @@ def differences(
 def _difference(first: Floats, second: Floats, groups: int) -> Difference:
     apart = second - first
     drawn = apart[1:][~np.isnan(apart[1:])]
-    detectable = DETECTABLE * float(drawn.std(ddof=1)) if groups > 1 and len(drawn) > 1 else None
+    spread = float(drawn.std(ddof=1)) if groups > 1 and len(drawn) > 1 else 0.0
+    detectable = DETECTABLE * spread or None  # draws that are all alike tell nothing of it
     one, other = (None if np.isnan(values[0]) else float(values[0]) for values in (first, second))
     return Difference(one, other, interval_of(apart, groups), detectable)
 

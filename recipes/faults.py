@@ -101,11 +101,12 @@ def _advice(error: ErrorDetails, model: type[BaseModel]) -> str:
         return ""  # the validators of recipes.base say themselves what to do
     if wrong == "string_type" and isinstance(value, int | float) and not isinstance(value, bool):
         return f'; write "{short_repr(value)}" if this is the text'
-    if wrong == "tuple_type" and isinstance(value, str):
-        return '; write ["..."]'
     field, within, is_entry = _locate(error["loc"], model)
+    need = [name for name, info in within.model_fields.items() if info.is_required()] if within else []
+    if wrong == "tuple_type" and isinstance(value, str):
+        entry = ", ".join(f'"{name}": "..."' for name in need)
+        return f"; write [{{{entry}}}]" if need else '; write ["..."]'
     if is_entry:
-        need = [name for name, info in within.model_fields.items() if info.is_required()] if within else []
         return f"; give {'an object with ' + ', '.join(need) if need else 'its text'}, or take the entry out"
     leave = "" if field is None or field.is_required() else ", or leave the field out"
     return f"; give {field.description if field else 'it'}{leave}"

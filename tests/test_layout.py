@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,10 @@ def dependencies(project: str, extras: set[str], seen: set[tuple[str, str]] | No
 def test_make_knows_its_targets_and_says_what_they_do(target: str) -> None:
     done = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
     assert re.search(rf"^ +make {target} +\S", done.stdout, re.MULTILINE)
+
+
+def test_no_folder_of_tests_is_passed_over(request: pytest.FixtureRequest) -> None:
+    passed_over = request.config.getini("norecursedirs")
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for part in path.relative_to(ROOT).parts:
+            assert not any(fnmatch(part, pattern) for pattern in passed_over), path

@@ -34,7 +34,7 @@ def parse(
 
     Flags take either form (``--optim.learning_rate 1e-4``, ``--optim.learning_rate=1e-4``); booleans also stand
     alone or as ``--no_x``; ``null`` is the absent value, and so is ``none`` where it is no choice of its own; a list
-    is given whole (``--x '[a, b]'``) or an entry at a time (``--x a --x b``).
+    is given whole (``--x '[a, b]'``) or an entry at a time (``--x a --x b``), and ``--x+ c`` adds to it.
 
     Args:
         default_config: the YAML file that is read when no ``--config`` is given.
@@ -116,6 +116,7 @@ def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
     """Flags in the one form that the parser takes."""
     words: list[str] = []
     lists: dict[str, list[str]] = {}
+    added: list[str] = []
     rest = list(arguments)
     while rest:
         word = rest.pop(0)
@@ -125,6 +126,10 @@ def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
             words.append(word)
         elif leaves.get(negated) is bool and name not in leaves and not sign:
             words.append(f"--{negated}=false")
+        elif name.endswith("+") and _is_list(leaves.get(name[:-1])):
+            if not sign and rest:
+                value = rest.pop(0)
+            added.append(f"--{name}={value}")
         elif name in leaves:
             if not sign and leaves[name] is bool:
                 value = rest.pop(0) if rest and rest[0].lower() in BOOLEANS else "true"
@@ -143,7 +148,7 @@ def _normalise(arguments: Sequence[str], leaves: dict[str, Any]) -> list[str]:
             words.append(f"--{name}={value}")
         else:
             words.append(word)
-    return words + [f"--{name}={json.dumps(entries)}" for name, entries in lists.items()]
+    return words + [f"--{name}={json.dumps(entries)}" for name, entries in lists.items()] + added
 
 
 def _is_choice(word: str, kind: Any) -> bool:

@@ -64,20 +64,15 @@ def memory_estimate(config: TrainConfig, judge: Judge, longest: int) -> dict[str
 
 
 def _data_table(splits: list[Split]) -> Table:
-    table = Table("split", "records", "yes", "groups", "tokens mean", "median", "p95", "max", "shortened", "left out")
-    for split in splits:
-        facts = split.facts()
-        tokens = facts["tokens"]
-        row = [
-            facts["records"],
-            facts["yes"],
-            facts["groups"],
-            tokens["mean"],
-            tokens["median"],
-            tokens["p95"],
-            tokens["max"],
-        ]
-        table.add_row(split.name, *map(str, [*row, facts["shortened"], facts["left_out"]]))
+    """A column for each split: as narrow as terminals and log files may be."""
+    table = Table("", *(split.name for split in splits))
+    every = [split.facts() for split in splits]
+    for name in ("records", "yes", "groups"):
+        table.add_row(name, *(str(facts[name]) for facts in every))
+    for name in ("mean", "median", "p95", "max"):
+        table.add_row(f"tokens, {name}", *(str(facts["tokens"][name]) for facts in every))
+    for name in ("shortened", "left_out"):
+        table.add_row(name.replace("_", " "), *(str(facts[name]) for facts in every))
     return table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from benchmarks.ecomscript.finished import Prediction, Run
 from benchmarks.paired import Difference, Discordance, Said, adjusted, differences, discordance
@@ -63,6 +63,7 @@ def compare_runs(first: Run, second: Run, data: str | None = None, resamples: in
                 f"  {run.folder}: {run.results['data']['reference']} {run.fingerprint}" for run in (first, second)
             )
         )
+    first, second = _told_apart(first, second)
     records = read_compared(first, data)
     pairs = [(name, line, second.lines[name]) for name, line in first.lines.items() if name in second.lines]
     if not pairs:
@@ -80,6 +81,16 @@ def compare_runs(first: Run, second: Run, data: str | None = None, resamples: in
         pairs,
         records,
     )
+
+
+def _told_apart(first: Run, second: Run) -> tuple[Run, Run]:
+    """The runs by names of their own: one model judged in two ways is called by its folders."""
+    if first.name != second.name:
+        return first, second
+    names = [run.folder.resolve().name for run in (first, second)]
+    if names[0] == names[1]:
+        names = [f"{first.name} (first)", f"{second.name} (second)"]
+    return replace(first, name=names[0]), replace(second, name=names[1])
 
 
 def read_compared(run: Run, data: str | None) -> dict[str, Record]:

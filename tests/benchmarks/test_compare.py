@@ -68,6 +68,17 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "names"), [("a", "b", ("a", "b")), ("a/x", "b/x", ("m (first)", "m (second)"))]
+)
+def test_runs_of_one_model_are_told_apart(tmp_path: Path, data: Path, one: str, other: str, names: object) -> None:
+    for name in (one, other):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+    runs = [read_run(run(tmp_path / name, set(), data, "m")) for name in (one, other)]
+    found = compare_runs(*runs, str(data), resamples=10)
+    assert (found.first.name, found.second.name) == names
+
+
 def test_runs_are_compared_on_all_records_and_in_slices(tmp_path: Path, data: Path) -> None:
     first = run(tmp_path / "a", set(range(0, 16)), data, "small")
     second = run(tmp_path / "b", set(range(12, 20)), data, "large")

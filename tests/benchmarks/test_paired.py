@@ -54,6 +54,11 @@ def test_with_one_group_there_is_nothing_to_draw() -> None:
     assert (accuracy.difference.value, accuracy.difference.low, accuracy.detectable) == (0.5, None, None)
 
 
+def test_judges_that_say_the_same_do_not_tell_what_could_be_detected() -> None:
+    (accuracy, *_) = differences([1, 0] * 4, Said(None, [1] * 8), Said(None, [1] * 8), list("aabbccdd")).values()
+    assert (accuracy.difference.value, accuracy.detectable) == (0.0, None)
+
+
 @pytest.mark.parametrize(("one", "other"), [(0, 0), (1, 0), (3, 3), (1, 8), (12, 2), (40, 61)])
 def test_mcnemar_is_the_binomial_test_of_the_discordant_records(one: int, other: int) -> None:
     first = [True] * one + [False] * other + [True, False] * 5

@@ -119,6 +119,10 @@ PLANS = [
         script(script=[{"step": "a", "products": ["t"]}]),
         "script[1].products[1]: text where an object belongs; give an object with title, or take the entry out",
     ),
+    (
+        script(script=[{"step": "a", "products": "none"}]),
+        'script[1].products: text where a list belongs; write [{"title": "..."}]',
+    ),
 ]
 
 
@@ -457,10 +461,10 @@ def test_a_local_path_comes_before_the_hub(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_sample_is_read_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     made = [SCRIPT.record.model_validate(json.loads(line)) for line in (YES, NO)]
-    build = SimpleNamespace(
-        build_split=lambda judgment, split: made if (judgment, split) == ("script_verify", "test") else []
+    monkeypatch.setattr(
+        "recipes.sample.build.build_split",
+        lambda judgment, split: made if (judgment, split) == ("script_verify", "test") else [],
     )
-    monkeypatch.setitem(sys.modules, "recipes.sample.build", build)
     assert read_records(SCRIPT, "sample:test") == made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
@@ -114,6 +115,27 @@ def test_an_unknown_key_in_yaml_names_the_nearest(tmp_path: Path, capsys: pytest
 def test_a_list_is_given_whole_or_an_entry_at_a_time(words: list[str]) -> None:
     config = read(*words)
     assert (config.lora.targets, config.seed) == (("q_proj", "v_proj"), 3)
+
+
+@dataclass(frozen=True)
+class Files:
+    files: list[str] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--files", "a", "--files+", "b"],
+        ["--files+=b", "--files=[a]"],
+        ["--files", "[a]", "--files+=[b]"],
+        ["--config", "{files: [a]}", "--files+", "b"],
+    ],
+)
+def test_a_plus_adds_to_a_list(words: list[str], tmp_path: Path) -> None:
+    if "--config" in words:
+        (tmp_path / "a.yaml").write_text("files: [a]\n")
+        words = ["--config", str(tmp_path / "a.yaml"), *words[2:]]
+    assert parse(Files, words).files == ["a", "b"]
 
 
 def test_the_first_word_chooses_a_command_and_an_unknown_one_names_the_nearest(

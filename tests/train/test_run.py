@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -118,6 +119,7 @@ def test_a_dry_run_says_what_would_happen_and_trains_nothing(
         "nothing was trained",
     ):
         assert words in said
+    assert re.search(r"tokens, median\s+│\s+[\d.]+\s+│", said) and "…" not in said
     assert not folder_of(tiny_config).path.exists()
 
 

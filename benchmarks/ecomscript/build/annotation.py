@@ -61,10 +61,29 @@ def annotate(
         told = {name: {**about, "splits": counts[name]} for name, (_, about) in labelled.items()}
         files = [f"{SETS}/{name}/{split}.jsonl" for name, splits in counts.items() for split in splits]
         kept = sum(len(records) for records, _ in labelled.values())
-        about = {"read": sum(map(len, items.values())), "kept": kept, "rejected": {}, "left_out": {}}
+        told_of = [about for _, about in labelled.values()]
+        left = {
+            "no majority (a tie)": sum(about["ties"] for about in told_of),
+            "too few votes": sum(about["too_few_votes"] for about in told_of),
+        }
+        left = {reason: count for reason, count in left.items() if count}
+        about = {"read": sum(map(len, items.values())), "kept": kept, "rejected": {}, "left_out": left}
         stage.finish({**about, "sets": told, "intents": known}, [*files, f"{SETS}/{INTENTS}"], {})
+        for name, (_, said) in labelled.items():
+            stage.say.print(f"{name}: {in_words(said)}")
+        stage.say.print(f"the judgment sets: {stage.path / SETS}")
     stage.wait()
     return True
+
+
+def in_words(voting: Mapping[str, Any]) -> str:
+    """What came of the votes on a judgment's items, from `_labelled`."""
+    kappa = voting["fleiss"]["kappa"]
+    agreed = "no Fleiss' kappa (too little to tell)" if kappa is None else f"Fleiss' kappa {kappa:.3f}"
+    return (
+        f"{voting['labelled']} of {voting['items']} items labelled ({voting['ties']} ties, {voting['too_few_votes']} "
+        f"with too few votes, {voting['missing_votes']} votes missing), {agreed}"
+    )
 
 
 def read_items(path: Path, judgment: str) -> list[Record]:

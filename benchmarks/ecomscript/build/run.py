@@ -29,7 +29,7 @@ from benchmarks.ecomscript.build.shop import METADATA_FILE, REVIEWS_FILE, SAMPLE
 from benchmarks.ecomscript.build.stages import LOOK, Stage, run_table
 from benchmarks.ecomscript.build.tables import Rows, write_table
 from benchmarks.prompting import Prompts
-from models.backbone import LoadSettings
+from models.backbone import LoadSettings, resolve_dtype
 from models.checkpoint import files_digest, resolve
 from models.embedding import Embedder
 from models.generation import Found, Generator, SamplingSettings
@@ -167,7 +167,7 @@ class Construction:
         )
 
     def _mine(self, mining: Mining) -> None:
-        writer = Writer(lambda: self._generator, self._prompts, self._sampling)
+        writer, before = Writer(lambda: self._generator, self._prompts, self._sampling), self._recalled()
         run_table(
             self.stage(mining.name),
             Rows(self.folder / mining.source),
@@ -176,6 +176,12 @@ class Construction:
             self.config.chunk,
             mining.distinct,
         )
+        if known := self._recalled() - before:
+            self.say.print(f"{mining.name}: {known} answers come from the cache of served answers (docs/building.md)")
+
+    def _recalled(self) -> int:
+        """How many answers of a served model came from its cache so far, in this process."""
+        return int(getattr(self.__dict__.get("_generator"), "recalled", 0))
 
     def _align(self) -> None:
         align, folder, stage = self.config.align, self.folder / "index", self.stage("align")
@@ -241,7 +247,8 @@ class Construction:
     def _encoder(self) -> dict[str, Any]:
         """What fixes the vectors, without loading the encoder."""
         checkpoint = resolve(self.config.align.embedder)
-        return {"checkpoint": checkpoint.identity, "weights": files_digest(checkpoint)}
+        dtype = str(resolve_dtype("auto")).removeprefix("torch.")
+        return {"checkpoint": checkpoint.identity, "weights": files_digest(checkpoint), "dtype": dtype}
 
     @cached_property
     def _embedder(self) -> Embedder:

@@ -96,8 +96,9 @@ def _row(table: Rows, place: int) -> Row:
 
 
 def as_product(row: Row) -> Product:
-    """A row of the products as a record shows it."""
-    return Product.model_validate({name: value for name, value in row.items() if value is not None})
+    """A row of the products as a record shows it: without its intents, which are learned from and not judged by."""
+    shown = {name: value for name, value in row.items() if value is not None and name != "intents"}
+    return Product.model_validate(shown)
 
 
 def _product(products: Rows, place: int) -> Product:

@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.ecomscript.build.align import ALIGNED_SCHEMA
-from benchmarks.ecomscript.build.annotation import annotate, shown_products, write_intents, write_sets
+from benchmarks.ecomscript.build.annotation import annotate, in_words, shown_products, write_intents, write_sets
 from benchmarks.ecomscript.build.config import AnnotationConfig
 from benchmarks.ecomscript.build.mining import INTENT_SCHEMA
 from benchmarks.ecomscript.build.sample import DRAWN, ITEM_SCHEMA, draw, item_row
@@ -255,6 +255,10 @@ def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
     about = stage.manifest["sets"]["script_verify"]
     assert (about["items"], about["labelled"], about["ties"], about["too_few_votes"]) == (30, 20, 0, 10)
     assert about["missing_votes"] == 10 and about["fleiss"]["items"] == 20
+    # Of 20 items a half has two yes and one no, a half one yes and two no: (1/3 - 1/2) / (1 - 1/2).
+    said = "20 of 30 items labelled (0 ties, 10 with too few votes, 10 votes missing), Fleiss' kappa -0.333"
+    assert in_words(about) == said
+    assert stage.manifest["left_out"] == {"too few votes": 30}
     records = [
         record
         for split in ("train", "validation", "test")
