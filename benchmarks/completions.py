@@ -163,10 +163,10 @@ class Completions:
         if done and pending:
             self.say.print(f"going on: {len(done)} of {len(ids)} {name} are there")
         own = pending[state.process_index :: state.num_processes]
-        started, recalled = time.perf_counter(), _recalled(generator)
+        started, recalled = time.perf_counter(), recalled_by(generator)
         with progress(self.say, name, sum(map(len, own))) as update:
             cost = _Writer(predictions, name, generator, settings, update).write(work, own)
-        if known := _recalled(generator) - recalled:
+        if known := recalled_by(generator) - recalled:
             self.say.print(f"{name}: {known} of {cost.texts} come from the cache of served answers (docs/ecomqa.md)")
         state.wait_for_everyone()
         cost.seconds = time.perf_counter() - started
@@ -225,7 +225,7 @@ def _settle(predictions: Predictions, settled: Mapping[str, Line]) -> None:
     predictions.append(this_process().process_index, [{"id": one, **line} for one, line in settled.items()])
 
 
-def _recalled(generator: Generator) -> int:
+def recalled_by(generator: Generator | None) -> int:
     """How many answers a generator has had from a cache so far; none where it has no such thing."""
     return int(getattr(generator, "recalled", 0))
 

@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from transformers.utils import logging as transformers_logging
 
+from benchmarks.completions import recalled_by
 from benchmarks.ecomscript.build.align import ALIGNED_SCHEMA, Aligner, Approximate, Exact, Search, write_approximate
 from benchmarks.ecomscript.build.annotation import annotate
 from benchmarks.ecomscript.build.config import EcomScriptBuildConfig, StageName
@@ -167,7 +168,7 @@ class Construction:
         )
 
     def _mine(self, mining: Mining) -> None:
-        writer, before = Writer(lambda: self._generator, self._prompts, self._sampling), self._recalled()
+        writer, before = Writer(lambda: self._generator, self._prompts, self._sampling), recalled_by(self._opened)
         run_table(
             self.stage(mining.name),
             Rows(self.folder / mining.source),
@@ -176,12 +177,13 @@ class Construction:
             self.config.chunk,
             mining.distinct,
         )
-        if known := self._recalled() - before:
+        if known := recalled_by(self._opened) - before:
             self.say.print(f"{mining.name}: {known} answers come from the cache of served answers (docs/building.md)")
 
-    def _recalled(self) -> int:
-        """How many answers of a served model came from its cache so far, in this process."""
-        return int(getattr(self.__dict__.get("_generator"), "recalled", 0))
+    @property
+    def _opened(self) -> Generator | None:
+        """The generator, if a stage has needed it so far."""
+        return self.__dict__.get("_generator")
 
     def _align(self) -> None:
         align, folder, stage = self.config.align, self.folder / "index", self.stage("align")
