@@ -180,6 +180,24 @@ def test_both_indexes_find_the_same_where_everything_is_looked_at(
     assert {len(step) for row in found[0] for step in row["products"]} == {0, 3}
 
 
+def test_it_is_said_how_many_answers_came_from_the_cache(
+    config: EcomScriptBuildConfig, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Recalling(Scripted):
+        recalled = 0
+
+        def generate(self, *arguments: Any, **options: Any) -> Any:
+            self.recalled += self.recalled < 3
+            return super().generate(*arguments, **options)
+
+    writer = Recalling(reply)
+    monkeypatch.setattr(run, "find_generator", lambda *_: Found(writer.name, writer.facts, lambda: writer))
+    build(replace(config, until="scripts"))
+    said = capsys.readouterr().err
+    assert "goals: 3 answers come from the cache of served answers" in said
+    assert said.count("answers come from the cache") == 1  # those of goals are not counted again with scripts
+
+
 def test_what_is_changed_is_made_anew_with_all_that_follows_and_nothing_else(
     config: EcomScriptBuildConfig, writer: Scripted, tmp_path: Path
 ) -> None:
