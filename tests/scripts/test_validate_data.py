@@ -29,8 +29,13 @@ def test_clean_files_end_with_counts_and_0(tmp_path: Path, capsys: pytest.Captur
         f"{two}:2: goal: missing; give what the person wants to achieve",
         f"warning: {two}:2: gaol: unknown field, ignored in 1 record; did you mean 'goal'? "
         "What is only to be kept belongs under 'meta'",
-        "2 files, 3 records, 1 fault, 1 warning",
+        f"warning: {two}: group: 1 group also in {one}, first 'g'; no group may cross the splits of a training run: "
+        "split by group, as scripts/import_data.py does",
+        "2 files, 3 records, 1 fault, 2 warnings",
     ]
+    other = write(tmp_path / "c.jsonl", (YES + NO).replace('"g"', '"h"'))
+    assert validate_data.main(["script_verify", one, other]) == 0
+    assert capsys.readouterr().out == "2 files, 4 records, 0 faults, 0 warnings\n"
 
 
 def test_warnings_alone_end_with_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
