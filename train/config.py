@@ -109,7 +109,8 @@ class EvaluationConfig:
     """When to look at the validation records, and which checkpoint is best.
 
     Attributes:
-        every: updates between evaluations, each followed by a checkpoint; below 1 a share of the run.
+        every: share of the run between evaluations, each followed by a checkpoint (1: one, at the end); above 1 so many
+            updates.
         metric: accuracy, macro_f1, precision or recall at the best threshold; auc, loss or ece.
         direction: which way ``metric`` is better; auto is down for loss and ece, up for the others.
         patience: evaluations without a new best after which to stop; None never stops early.

@@ -41,7 +41,7 @@ def training_arguments(config: TrainConfig, folder: RunFolder, records: int, pro
         )
     updates = optim.max_steps or math.ceil(math.ceil(records / optim.batch_size) * optim.epochs)
     every = config.evaluation.every
-    steps = max(1, round(every * updates)) if every < 1 else min(round(every), updates)  # at least at the end
+    steps = max(1, round(every * updates)) if every <= 1 else min(round(every), updates)  # at least at the end
     return TrainingArguments(
         output_dir=str(folder.checkpoints),
         per_device_train_batch_size=micro,

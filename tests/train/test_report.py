@@ -47,7 +47,7 @@ def make_config(folder: Path, checkpoint: Path) -> TrainConfig:
             validation=str(folder / "validation.jsonl"),
         ),
         optim=replace(made.optim, batch_size=8, epochs=1, learning_rate=1e-3),
-        evaluation=replace(made.evaluation, every=1),
+        evaluation=replace(made.evaluation, every=0.01),  # after each update
         tracking=replace(made.tracking, wandb="disabled", log_every=1),
         run=replace(made.run, folder=str(folder / "runs"), name="run"),
     )

@@ -172,6 +172,19 @@ def test_an_offline_run_leaves_a_wandb_folder_and_never_asks(
     assert list(folder_of(config).path.glob("wandb/offline-run-*/*.wandb"))
 
 
+@pytest.mark.parametrize(("every", "updates"), [(0.25, 4), (0.001, 1), (1, 16), (1.0, 16), (2, 2), (100, 16)])
+def test_up_to_1_a_share_of_the_run_lies_between_evaluations(
+    every: float, updates: int, tiny_config: TrainConfig
+) -> None:
+    config = replace(
+        tiny_config,
+        optim=replace(tiny_config.optim, max_steps=16),
+        evaluation=replace(tiny_config.evaluation, every=every),
+    )
+    arguments = training_arguments(config, folder_of(config), 32, 1)
+    assert arguments.eval_steps == arguments.save_steps == updates
+
+
 def test_every_training_line_has_throughput_and_the_share_of_padding(tiny_config: TrainConfig) -> None:
     train(SCRIPT_VERIFY, tiny_config)
     lines = [json.loads(line) for line in folder_of(tiny_config).metrics.read_text().splitlines()]
