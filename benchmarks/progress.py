@@ -13,15 +13,19 @@ EVERY = 60.0  # seconds between two lines, at least
 
 
 @contextmanager
-def progress(say: Console, what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """What it yields is called with how much of ``total`` is done (None: nobody knows). A quiet console shows none."""
+def progress(say: Console, what: str, total: int | None, before: int = 0) -> Iterator[Callable[[int], None]]:
+    """What it yields is called with how much of ``total`` is done (None: nobody knows). A quiet console shows none.
+
+    Args:
+        before: how much was done already, by what was stopped; it says nothing of the time that the rest takes.
+    """
     if say.is_terminal:
         columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
         with Progress(*columns, console=say, disable=say.quiet or total == 0) as bar:
-            task = bar.add_task(what, total=total)
+            task = bar.add_task(what, total=total, completed=before)
             yield lambda done: bar.update(task, completed=done)
     else:
-        yield _lines(say, what, total)
+        yield _lines(say, what, total, before)
 
 
 @contextmanager
@@ -35,7 +39,7 @@ def doing(say: Console, what: str) -> Iterator[None]:
         yield
 
 
-def _lines(say: Console, what: str, total: int | None) -> Callable[[int], None]:
+def _lines(say: Console, what: str, total: int | None, before: int) -> Callable[[int], None]:
     started = told = time.monotonic()
 
     def update(done: int) -> None:
@@ -47,7 +51,8 @@ def _lines(say: Console, what: str, total: int | None) -> Callable[[int], None]:
             if total is None:
                 say.print(f"{what}: {done} after {after}")
             else:
-                left = f"{(now - started) / 60 * (total - done) / done:.0f} min" if done else "an unknown time"
+                new = done - before
+                left = f"{(now - started) / 60 * (total - done) / new:.0f} min" if new else "an unknown time"
                 say.print(f"{what}: {done} of {total} after {after}, {left} to go")
 
     return update

@@ -29,6 +29,17 @@ def test_a_log_has_a_line_a_minute_at_most(clock: list[float]) -> None:
     assert file.getvalue().splitlines() == told
 
 
+def test_what_was_done_before_says_nothing_of_the_time_to_go(clock: list[float]) -> None:
+    file = io.StringIO()
+    with progress(Console(file=file), "parts", 18, before=3) as update:
+        for done, seconds in ((3, 60.0), (4, 120.0)):
+            clock[0] = 1000.0 + seconds
+            update(done)
+    # One of its own in two minutes: 14 more in 28.
+    told = ["parts: 3 of 18 after 1 min, an unknown time to go", "parts: 4 of 18 after 2 min, 28 min to go"]
+    assert file.getvalue().splitlines() == told
+
+
 def test_without_a_total_a_log_tells_what_is_done(clock: list[float]) -> None:
     file = io.StringIO()
     with progress(Console(file=file), "lines", None) as update:

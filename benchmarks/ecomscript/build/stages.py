@@ -131,7 +131,7 @@ class Stage:
 
         Returns when all parts are there, whoever has made them.
         """
-        with self.progress(count) as update:
+        with self.progress(count, self.count(ending)) as update:
             for number in range(count):
                 if not self.part(number, ending).exists() and self._claim(number):
                     work(number, self.part(number, ending))
@@ -148,9 +148,9 @@ class Stage:
             return False
         return True
 
-    def progress(self, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
-        """Shows how far the stage is; what it yields is called with how much is done."""
-        return progress(self.say, self.name, total)
+    def progress(self, total: int | None, before: int = 0) -> AbstractContextManager[Callable[[int], None]]:
+        """Shows how far the stage is; what it yields is called with how much is done, ``before`` of it already."""
+        return progress(self.say, self.name, total, before)
 
     def finish(self, counts: Mapping[str, Any], files: Sequence[str], cost: Mapping[str, Any]) -> None:
         """End the manifest; the main process alone."""
