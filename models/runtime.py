@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
 import os
 import sys
@@ -32,6 +33,19 @@ def use_threads(threads: int | None) -> int:
 def versions() -> dict[str, str]:
     """Versions of what makes a result."""
     return {name: importlib.metadata.version(name) for name in VERSIONED}
+
+
+def resident_memory() -> int:
+    """Bytes of main memory that this process holds now."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def return_freed_memory() -> None:
+    """Give the system what this process has freed and the C library keeps; nothing where the library cannot (musl)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(ctypes.c_size_t(0))
 
 
 def this_process() -> PartialState:

@@ -16,6 +16,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from models.judge import Batch
 from models.packing import Packed
 from models.precision import compute_dtype, flops_per_token, peak_memory, rate
+from models.runtime import resident_memory, return_freed_memory
 from train.config import TrackingConfig
 
 
@@ -98,6 +99,30 @@ class Throughput(TrainerCallback):
             logs["mfu"] = round(self.flops * self.computed / seconds / (self.rate * 1e9), 4)
         logs["peak_memory_gib"] = round(peak_memory(), 3)
         self.real = self.computed = self.padding = self.rows = 0
+
+
+class SteadyMemory(TrainerCallback):
+    """Keeps a run on a CPU near the memory of its first update, which has the longest batch.
+
+    The C library keeps freed memory for what comes next, but batches of other sizes do not fit the holes: what is in
+    use comes back to the same level after every update, while the process grows (docs/experiments.md). Once it is
+    ``GROWTH`` times as large as after the first update, the holes are given back; the next update takes a few percent
+    longer for it.
+    """
+
+    GROWTH = 1.1
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if args.device.type != "cpu":
+            return
+        held = resident_memory()
+        if self.first is None:
+            self.first = held
+        elif held > self.GROWTH * self.first:
+            return_freed_memory()
 
 
 class WandbRun(TrainerCallback):

@@ -19,7 +19,7 @@ from models.judge import Judge
 from models.packing import Forest
 from recipes.metrics import best_threshold, binary_metrics, expected_calibration_error
 from train.batching import Collator, EncodedDataset, LengthBlockSampler
-from train.callbacks import Throughput
+from train.callbacks import SteadyMemory, Throughput
 
 
 class JudgeTrainer(Trainer):
@@ -60,6 +60,7 @@ class JudgeTrainer(Trainer):
         )
         self.throughput = Throughput(judge.model)
         self.callback_handler.callbacks.insert(0, self.throughput)  # it adds to lines that the others write
+        self.add_callback(SteadyMemory())
         if self.args.n_gpu > 1:
             raise RuntimeError("several GPUs in one process: start with `accelerate launch`, one process a GPU")
         # Makes Trainer count the records of a whole update over all processes and hand the count to compute_loss.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,3 +58,21 @@ def test_ctrl_c_says_that_the_command_goes_on(capsys: pytest.CaptureFixture[str]
 def test_our_own_mistakes_keep_their_traceback() -> None:
     with pytest.raises(ZeroDivisionError), one_of_many():
         1 / 0  # noqa: B018
+
+
+HOLES = """
+from models.runtime import resident_memory, return_freed_memory
+before = resident_memory()
+kept = [bytearray(64_000) for _ in range(3_000)]  # 183 MiB, each of a size that is never a mapping of its own
+full = resident_memory()
+del kept[:-1]  # the last lies above all others, so that the heap does not shrink by itself
+holes = resident_memory()
+return_freed_memory()
+print([round((now - before) / 2**20) for now in (full, holes, resident_memory())])
+"""
+
+
+def test_freed_memory_goes_back_to_the_system() -> None:
+    done = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True)
+    full, holes, returned = json.loads(done.stdout)
+    assert full > 170 and holes > 170 and returned < 40

@@ -11,7 +11,7 @@ from torch import nn
 
 from models.packing import pack
 from train import callbacks
-from train.callbacks import Throughput
+from train.callbacks import SteadyMemory, Throughput
 
 
 @pytest.fixture
@@ -50,3 +50,16 @@ def test_lines_without_a_loss_and_without_records_stay_as_they_are(clock: dict[s
         before = dict(line)
         watch.on_log(SimpleNamespace(device="cpu"), None, None, logs=line)  # type: ignore[arg-type]
         assert line == before
+
+
+@pytest.mark.parametrize(("device", "expected"), [("cpu", [3, 5]), ("cuda", [])])
+def test_freed_memory_is_given_back_when_a_run_on_a_cpu_has_grown_by_a_tenth(
+    monkeypatch: pytest.MonkeyPatch, device: str, expected: list[int]
+) -> None:
+    returned: list[int] = []
+    steady = SteadyMemory()
+    for update, held in enumerate((100, 90, 110, 111, 100, 150), start=0):
+        monkeypatch.setattr(callbacks, "resident_memory", lambda held=held: held)
+        monkeypatch.setattr(callbacks, "return_freed_memory", lambda update=update: returned.append(update))
+        steady.on_step_end(SimpleNamespace(device=torch.device(device)), None, None)  # type: ignore[arg-type]
+    assert returned == expected
