@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -11,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from benchmarks.traces import part
 from models.generation import Chat, Completion, Generator, Message, SamplingSettings
+from models.json_text import TooDeep, value_at
 from recipes.faults import explain
 
 ATTEMPTS = 3
@@ -82,14 +82,15 @@ def read_as(model: type[M]) -> Read[M]:
 def json_in(text: str) -> Any:
     """The first JSON object or list in a text, behind whatever reasoning or fence comes before it.
 
-    Raises ValueError where there is none.
+    Raises ValueError where there is none, or none that can be read.
     """
     said = part(text).answer
-    decoder = json.JSONDecoder()
     for place, character in enumerate(said):
         if character in "[{":
             try:
-                return decoder.raw_decode(said, place)[0]
+                return value_at(said, place)
+            except TooDeep:
+                raise
             except ValueError:
                 continue
     raise ValueError("it holds no JSON")

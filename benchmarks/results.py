@@ -227,7 +227,7 @@ def as_object(text: str) -> dict[str, Any] | None:
     """The JSON object that a text holds; None where it holds none, or was cut."""
     try:
         entry = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return entry if isinstance(entry, dict) else None
 

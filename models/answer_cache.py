@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 
+from models import json_text
 from models.generation import Completion, as_completion
 
 log = logging.getLogger(__name__)
@@ -31,7 +32,9 @@ class AnswerCache:
                 base.execute("CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, completion TEXT)")
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=60)
+        base = sqlite3.connect(self.path, timeout=60)
+        base.text_factory = bytes  # what is spoilt is for the reader to find, not for SQLite
+        return base
 
     def get(self, key: str) -> Completion | None:
         """What was kept under the key; None where nothing was, or nothing that can be read."""
@@ -40,14 +43,14 @@ class AnswerCache:
             with self._at_no_cost(), closing(self._open()) as base:
                 found = base.execute("SELECT completion FROM answers WHERE key = ?", (key,)).fetchone()
         try:
-            return as_completion(json.loads(found[0])) if found else None
+            return as_completion(json_text.loads(found[0])) if found else None
         except (ValueError, TypeError):
             return None
 
     def put(self, key: str, completion: Completion, replace: bool = False) -> None:
-        """Keep a completion; the first one stays, unless it is to be replaced."""
+        """Keep a completion; the first one that can be read stays, unless it is to be replaced."""
         line = json.dumps(asdict(completion), ensure_ascii=False)
-        instead = "REPLACE" if replace else "IGNORE"
+        instead = "IGNORE" if not replace and self.get(key) else "REPLACE"
         if self.usable:
             with self.lock, self._at_no_cost(), closing(self._open()) as base, base:
                 base.execute(f"INSERT OR {instead} INTO answers VALUES (?, ?)", (key, line))

@@ -8,9 +8,10 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed, wait
 from dataclasses import asdict
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,8 +61,9 @@ class ServerGenerator:
     """The model called ``model`` of the server at ``url`` (``http://host:port/v1``).
 
     Overload, timeouts and lost connections are tried again after growing waits (the client does that, and keeps to
-    what the server asks for). What was answered is kept on disk, and not asked again for the same server, model, chat
-    and settings. A key is taken from OPENAI_API_KEY. A chat that the server finds too long ends as ``too_long``.
+    what the server asks for, up to two minutes). What was answered is kept on disk, and not asked again for the same
+    server, model, chat and settings. A key is taken from OPENAI_API_KEY. A chat that the server finds too long ends as
+    ``too_long``.
 
     Args:
         cache: the file to keep answers in; None keeps none.
@@ -86,6 +88,8 @@ class ServerGenerator:
         timeout: float = TIMEOUT,
         anew: bool = False,
     ) -> None:
+        if concurrency < 1:
+            raise ValueError(f"concurrency: {concurrency} requests at once; give 1 or more")
         self.url, self.model, self.name = _address(url), model, model
         server = hashlib.sha256(self.url.encode()).hexdigest()[:12]
         self.facts: dict[str, Any] = {"served": model, "server": server}
@@ -107,24 +111,45 @@ class ServerGenerator:
     ) -> Iterator[tuple[int, Completion]]:
         """(row, completion) in the order in which the server answers.
 
-        Raises ServerError where it refuses or cannot be reached.
+        Where it ends early, the answers under way are waited for, so that the cache gets them. An interrupt ends that
+        wait: the threads are daemons, which a program that ends does not wait for.
+
+        Raises ServerError where the server refuses or cannot be reached.
         """
         wanted = self.plan(chats, settings) if batches is None else batches
-        pool = ThreadPoolExecutor(self.concurrency)
-        asked: dict[Future[Completion], int] = {}
+        asked: dict[Future[Completion], int] = {Future(): row for batch in wanted for row in batch}
+        waiting: SimpleQueue[tuple[Future[Completion], Chat]] = SimpleQueue()
+        for future, row in asked.items():
+            waiting.put((future, chats[row]))
         silence = _later(PATIENCE, f"{self.url}: no answer from {self.model} yet; waiting")
         try:
-            asked |= {pool.submit(self._answer, chats[row], settings): row for batch in wanted for row in batch}
+            for _ in range(min(self.concurrency, len(asked))):
+                threading.Thread(target=self._work, args=(waiting, settings), daemon=True).start()
             for future in as_completed(asked):
                 silence.cancel()
                 yield asked[future], future.result()
         finally:
             silence.cancel()
-            pool.shutdown(wait=False, cancel_futures=True)
-            under_way = sum(future.running() for future in asked)
-            stopping = _later(ENDING, f"{self.url}: stopping; {under_way} answers under way are waited for")
-            pool.shutdown()
-            stopping.cancel()
+            under_way = [future for future in asked if not future.cancel() and not future.done()]
+            told = f"{len(under_way)} answers under way are waited for; another Ctrl-C leaves them"
+            stopping = _later(ENDING, f"{self.url}: stopping; {told}")
+            try:
+                wait(under_way)
+            finally:
+                stopping.cancel()
+
+    def _work(self, waiting: SimpleQueue[tuple[Future[Completion], Chat]], settings: SamplingSettings) -> None:
+        while True:
+            try:
+                future, chat = waiting.get_nowait()
+            except Empty:
+                return
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(self._answer(chat, settings))
+            except Exception as error:
+                future.set_exception(error)
 
     def _answer(self, chat: Chat, settings: SamplingSettings) -> Completion:
         request = self._request(chat, settings)
@@ -163,7 +188,9 @@ class ServerGenerator:
         """
         try:
             answer = self.client.chat.completions.with_raw_response.create(**request)
-            return read_reply(answer.http_response.text)
+            return read_reply(
+                answer.http_response.content.decode("utf-8", "replace")
+            )  # JSON is UTF-8, whatever is said
         except openai.APITimeoutError as error:
             raise ServerError(f"{self.url}: no answer in time ({error})") from error
         except openai.APIConnectionError as error:
@@ -223,11 +250,14 @@ def _client(url: str, retries: int, timeout: float) -> openai.OpenAI:
 
 
 def _reason(error: openai.APIStatusError) -> str:
-    told = " ".join(error.message.split())[:300]
+    told = " ".join("".join(letter if letter.isprintable() else " " for letter in error.message).split())[:300]
     if error.status_code == 404:
         return f"not there ({told}); give a model that the server lists under /models"
     if error.status_code in REFUSALS:
         return f"refused ({told}); set OPENAI_API_KEY"
+    wait = error.response.headers.get("retry-after", "")
+    if wait.isdigit():
+        return f"status {error.status_code} ({told}); it asks to wait {int(wait):,} s: give the same command again then"
     return f"status {error.status_code} ({told})"
 
 

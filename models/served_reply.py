@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from models import json_text
 
 
 class _Part(BaseModel):
@@ -59,19 +60,17 @@ class ServedReply(_Part):
 
 
 def read_reply(text: str) -> ServedReply:
-    """A chat completion from the body of a server's reply. Raises ValueError that says what is wrong with it.
-
-    Half characters, as a limit of tokens leaves them of an emoji, become U+FFFD: no file holds them.
-    """
+    """A chat completion from the body of a server's reply. Raises ValueError that says what is wrong with it."""
     try:
-        found: Any = json.loads(text)
+        found = json_text.loads(text)
+    except json_text.TooDeep as error:
+        raise ValueError(f"{error}: {text[:100]!r}") from None
     except ValueError:
         raise ValueError(f"no JSON: {text[:100]!r}") from None
-    whole = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     try:
-        return ServedReply.model_validate_json(whole)
+        return ServedReply.model_validate_json(json.dumps(found, ensure_ascii=False))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ".".join(map(str, fault["loc"]))
         told = f"{where}: {fault['msg']}" if where else fault["msg"]
-        raise ValueError(f"{told}: {whole[:100]!r}") from None
+        raise ValueError(f"{told}: {text[:100]!r}") from None

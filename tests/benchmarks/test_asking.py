@@ -54,6 +54,18 @@ def test_json_is_found_in_a_text(text: str, value: object) -> None:
     assert json_in(text) == value
 
 
+@pytest.mark.parametrize("text", ["[" * 3000, '{"a": ' * 1500, "[" * 1100 + "]" * 1100])
+def test_more_brackets_than_can_be_read_are_put_back_like_any_other_reply(text: str) -> None:
+    with pytest.raises(ValueError, match="nests too deeply"):
+        json_in(text)
+    (reply,) = ask(Scripted(lambda chat: text), [chat("x")], SamplingSettings(), [lambda value: value])
+    assert reply.value is None and "nests too deeply" in reply.problem
+
+
+def test_half_a_character_in_a_reply_becomes_one_that_files_can_hold() -> None:
+    assert json_in(r'{"goal": "supper \ud83d", "\ude00": "\ud83d\ude00"}') == {"goal": "supper \ufffd", "\ufffd": "😀"}
+
+
 def test_a_text_without_json_is_refused() -> None:
     for text in ("", "none", "{a: 1}", "<think>[1]"):
         with pytest.raises(ValueError, match="holds no JSON"):

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +23,7 @@ from models.generation import Completion, SamplingSettings, as_completion, chat
 from models.generators import find_generator
 from models.served import ServerError, ServerGenerator
 
+ROOT = Path(__file__).parents[2]
 SAID = {"role": "assistant", "content": "yes"}
 
 
@@ -32,7 +36,9 @@ class Handler(BaseHTTPRequestHandler):
         server.asked += 1
         server.go.wait(10)
         self.send_response(server.status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", server.type)
+        if server.wait:
+            self.send_header("Retry-After", server.wait)
         self.send_header("Content-Length", str(len(server.body)))
         self.end_headers()
         self.wfile.write(server.body)
@@ -45,6 +51,7 @@ class Handler(BaseHTTPRequestHandler):
 def server() -> Iterator[Any]:
     running: Any = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     running.status, running.body, running.asked = 200, b"", 0
+    running.type, running.wait = "application/json", ""
     running.url = f"http://127.0.0.1:{running.server_port}/v1"
     running.go = threading.Event()
     running.go.set()
@@ -74,6 +81,7 @@ def answer(generator: ServerGenerator) -> Completion:
         ('{"error": "overloaded"}', "choices: Field required"),
         ('{"choices": []}', "choices: List should have at least 1 item"),
         ('{"choices": {"0": 1}}', "choices: Input should be a valid"),
+        (f'{{"other": {"[" * 3000}{"]" * 3000}}}', "nests too deeply"),
         ('{"choices": "abc"}', "choices: Input should be a valid"),
         ('{"choices": [null]}', r"choices\.0: Input should be"),
         ('{"choices": [{"index": 0}]}', r"choices\.0\.message: Field required"),
@@ -114,6 +122,19 @@ def test_tokens_are_what_the_server_has_counted(server: Any, usage: Any, tokens:
 def test_half_a_character_becomes_a_replacement_character_and_whole_ones_stay(server: Any) -> None:
     server.body = rb'{"choices": [{"message": {"content": "\u662f\ud83d\ude00\ud83d"}}]}'
     assert answer(ServerGenerator(server.url, "m")).text == "是😀\ufffd"
+
+
+def test_a_reply_is_utf_8_whatever_its_header_says(server: Any) -> None:
+    server.type = "application/json; charset=hex"
+    server.body = '{"choices": [{"message": {"content": "是"}}]}'.encode()
+    assert answer(ServerGenerator(server.url, "m")).text == "是"
+
+
+def test_a_wait_that_is_too_long_to_be_kept_is_told(server: Any) -> None:
+    server.status, server.body, server.wait = 429, b'{"error": {"message": "slow \\u001b[31mdown"}}', "7200"
+    with pytest.raises(ServerError, match=r"status 429 .*slow +\[31mdown.*asks to wait 7,200 s: give the same command"):
+        answer(ServerGenerator(server.url, "m"))
+    assert server.asked == 1
 
 
 @pytest.mark.parametrize("status", [400, 413])
@@ -173,6 +194,17 @@ def test_the_first_answer_under_a_key_stays(tmp_path: Path) -> None:
     assert cache.get("other") is None
 
 
+@pytest.mark.parametrize("spoilt", [b"no JSON", b"[" * 3000, b'{"text": "\xff'])
+def test_a_spoilt_answer_is_asked_again_once(tmp_path: Path, spoilt: bytes) -> None:
+    cache = AnswerCache(tmp_path / "answers.sqlite")
+    cache.put("k", Completion("a", 1, 2, "stop"))
+    with sqlite3.connect(cache.path) as base:
+        base.execute("UPDATE answers SET completion = CAST(? AS TEXT)", (spoilt,))
+    assert cache.get("k") is None and cache.usable
+    cache.put("k", Completion("b", 1, 2, "stop"))
+    assert cache.get("k") == Completion("b", 1, 2, "stop")
+
+
 @pytest.mark.parametrize("spoilt", ["a file", "a folder", "no folder", "a row"])
 def test_a_cache_that_cannot_be_used_costs_the_cache_and_one_warning(
     server: Any, tmp_path: Path, spoilt: str, caplog: pytest.LogCaptureFixture
@@ -227,6 +259,33 @@ def test_who_is_waited_for_at_the_end_is_said(server: Any, monkeypatch: pytest.M
         list(generator.generate([chat(str(number)) for number in range(3)], SamplingSettings()))
     assert f"{server.url}: stopping; 1 answers under way are waited for" in caplog.text
     assert server.asked == 1
+
+
+def test_a_second_interrupt_leaves_a_server_that_hangs(server: Any, tmp_path: Path) -> None:
+    script = f"""
+import signal, sys
+from models.generation import SamplingSettings, chat
+from models.served import ServerGenerator
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
+try:
+    list(ServerGenerator("{server.url}", "m").generate([chat("x")], SamplingSettings()))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    server.go.clear()
+    child = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+    while not server.asked:
+        time.sleep(0.05)
+    child.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):  # the answer under way is waited for
+        child.wait(1)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(5) == 130
+
+
+def test_no_requests_at_once_are_refused() -> None:
+    with pytest.raises(ValueError, match="concurrency: 0 requests at once; give 1 or more"):
+        ServerGenerator("http://127.0.0.1:1/v1", "m", concurrency=0)
 
 
 @pytest.mark.parametrize(
