@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.ecomscript.build.config import AnnotationConfig
 from benchmarks.ecomscript.build.sample import DRAWN, as_product
 from benchmarks.ecomscript.build.sheets import read_votes, write_sheets
-from benchmarks.ecomscript.build.stages import Stage
+from benchmarks.ecomscript.build.stages import Stage, short_digest
 from benchmarks.ecomscript.build.tables import Rows
 from benchmarks.ecomscript.build.votes import agreement, majority
 from benchmarks.results import to_line, write_text
@@ -21,8 +21,11 @@ from recipes.judgments import get_judgment
 from recipes.splits import split_by_group
 
 SETS, INTENTS = "sets", "intents.jsonl"
-HELD_OUT = ("validation", "test")
+SPLITS = ("train", "validation", "test")
+HELD_OUT = SPLITS[1:]
 BATCH = 1000
+
+Voted = dict[str, tuple[list[Record], dict[str, Any]]]  # judgment -> its labelled records, what is to be said of them
 
 
 def annotate(
@@ -34,46 +37,80 @@ def annotate(
     Returns whether the sets are made; while a sheet has no votes, the stage waits for people.
 
     Args:
+        stage: the stage as all but the votes fixes it.
         sample: the folder of the sample's stage.
-        sheets: where the sheets lie. Those without votes are written anew, those with votes are never touched.
+        sheets: where the sheets lie. Those that people have changed are never touched.
         products: the table of intents.
+
+    Raises ValueError where the sets are there, but were made of other votes.
     """
-    if not stage.begin():
-        return True
-    state = this_process()
     items = {name: read_items(sample / f"{name}.parquet", name) for name in DRAWN}
     votes = {name: read_votes(sheets, name, [record.id for record in own]) for name, own in items.items()}
     waiting = [name for name, found in votes.items() if found is None]
+    if stage.finished:
+        return not _of_votes(stage, votes).begin()
+    if waiting:
+        _wait_for_people(stage, sheets, items, waiting, config)
+        return False
+    voted = {name: _labelled(items[name], votes[name] or {}, config) for name in items}
+    split_of = split_goals(voted, config, seed)  # before the stage begins, which more votes could not go on with
+    stage = _of_votes(stage, votes)
+    if stage.begin() and this_process().is_main_process:
+        counts = write_sets(stage.path / SETS, {name: records for name, (records, _) in voted.items()}, split_of)
+        known = write_intents(stage.path / SETS / INTENTS, products(), shown_products(stage.path / SETS))
+        _finish(stage, voted, counts, known)
+    stage.wait()
+    return True
+
+
+def _of_votes(stage: Stage, votes: Mapping[str, Mapping[str, Any] | None]) -> Stage:
+    """The stage as the votes fix it too. A finished one whose sheets have gone is that of the votes it was made of."""
+    if any(votes.values()):
+        told = {name: _in_brief(found) for name, found in votes.items()}
+    else:
+        told = stage.manifest["identity"].get("votes")
+    return Stage(stage.path, {**stage.identity, "votes": told}, stage.say)
+
+
+def _in_brief(votes: Mapping[str, Sequence[int | None]] | None) -> str:
+    """Votes by their number, and a digest that tells them from all others."""
+    given = sum(vote is not None for own in (votes or {}).values() for vote in own)
+    return f"{given} votes ({short_digest(to_line(votes or {})).hex()})"
+
+
+def _wait_for_people(
+    stage: Stage, sheets: Path, items: Mapping[str, Sequence[Record]], waiting: Sequence[str], config: AnnotationConfig
+) -> None:
+    """Write the sheets that have no votes, and say that they are wanted."""
+    state = this_process()
     state.wait_for_everyone()  # all have read before one writes
     if state.is_main_process:
         sheets.mkdir(exist_ok=True)
         for name in waiting:
             write_sheets(sheets, get_judgment(name), items[name], config.votes)
-    if waiting:
-        stage.say.print(
-            f"{sheets}: fill in the votes of {', '.join(waiting)} (.csv or .jsonl), then give the same command again"
-        )
-        return False
-    if state.is_main_process:
-        labelled = {name: _labelled(items[name], votes[name] or {}, config) for name in items}
-        counts = write_sets(stage.path / SETS, {name: records for name, (records, _) in labelled.items()}, config, seed)
-        known = write_intents(stage.path / SETS / INTENTS, products(), shown_products(stage.path / SETS))
-        told = {name: {**about, "splits": counts[name]} for name, (_, about) in labelled.items()}
-        files = [f"{SETS}/{name}/{split}.jsonl" for name, splits in counts.items() for split in splits]
-        kept = sum(len(records) for records, _ in labelled.values())
-        told_of = [about for _, about in labelled.values()]
-        left = {
-            "no majority (a tie)": sum(about["ties"] for about in told_of),
-            "too few votes": sum(about["too_few_votes"] for about in told_of),
-        }
-        left = {reason: count for reason, count in left.items() if count}
-        about = {"read": sum(map(len, items.values())), "kept": kept, "rejected": {}, "left_out": left}
-        stage.finish({**about, "sets": told, "intents": known}, [*files, f"{SETS}/{INTENTS}"], {})
-        for name, (_, said) in labelled.items():
-            stage.say.print(f"{name}: {in_words(said)}")
-        stage.say.print(f"the judgment sets: {stage.path / SETS}")
-    stage.wait()
-    return True
+    stage.say.print(
+        f"{sheets}: fill in the votes of {', '.join(waiting)} (.csv or .jsonl), then give the same command again"
+    )
+
+
+def _finish(stage: Stage, voted: Voted, counts: Mapping[str, Mapping[str, Any]], intents: int) -> None:
+    """End the stage and say what came of the votes."""
+    told = {name: {**about, "splits": counts[name]} for name, (_, about) in voted.items()}
+    files = [f"{SETS}/{name}/{split}.jsonl" for name, splits in counts.items() for split in splits]
+    left = {
+        "no majority (a tie)": sum(about["ties"] for about in told.values()),
+        "too few votes": sum(about["too_few_votes"] for about in told.values()),
+    }
+    about = {
+        "read": sum(about["items"] for about in told.values()),
+        "kept": sum(about["labelled"] for about in told.values()),
+        "rejected": {},
+        "left_out": {reason: count for reason, count in left.items() if count},
+    }
+    stage.finish({**about, "sets": told, "intents": intents}, [*files, f"{SETS}/{INTENTS}"], {})
+    for name, (_, said) in voted.items():
+        stage.say.print(f"{name}: {in_words(said)}")
+    stage.say.print(f"the judgment sets: {stage.path / SETS}")
 
 
 def in_words(voting: Mapping[str, Any]) -> str:
@@ -114,22 +151,32 @@ def _labelled(
     return made, about
 
 
-def write_sets(
-    folder: Path, labelled: Mapping[str, Sequence[Record]], config: AnnotationConfig, seed: int
-) -> dict[str, dict[str, Any]]:
-    """Write each judgment's splits; a goal is in the same split in all three. Counts by judgment and split.
+def split_goals(voted: Voted, config: AnnotationConfig, seed: int) -> dict[str, str]:
+    """The split of each goal, by its records' key; it is the same in all three sets.
 
-    Raises ValueError where there are too few goals to split.
+    Raises ValueError where too few goals have a label, with what came of the votes.
     """
-    shares = {"train": config.train, "validation": config.validation, "test": config.test}
-    together = [record for records in labelled.values() for record in records]
-    parted = split_by_group(together, shares, seed)
-    split_of = {record.group_key: split for split, records in parted.items() for record in records}
+    together = [record for records, _ in voted.values() for record in records]
+    try:
+        parted = split_by_group(together, {split: getattr(config, split) for split in SPLITS}, seed)
+    except ValueError as error:
+        told = "; ".join(f"{name}: {in_words(about)}" for name, (_, about) in voted.items())
+        raise ValueError(
+            f"the labelled items cannot be split: {error}. {told}. An item is labelled if it has "
+            f"{config.fewest_votes} votes and a majority: fill in more votes, or lower --annotation.fewest_votes"
+        ) from error
+    return {record.group_key: split for split, records in parted.items() for record in records}
+
+
+def write_sets(
+    folder: Path, labelled: Mapping[str, Sequence[Record]], split_of: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Write each judgment's splits. Counts by judgment and split."""
     counts: dict[str, dict[str, Any]] = {}
     for name, records in labelled.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
         counts[name] = {}
-        for split in shares:
+        for split in SPLITS:
             own = [record for record in records if split_of[record.group_key] == split]
             text = "".join(to_line(record.model_dump(exclude_defaults=True)) for record in own)
             write_text(folder / name / f"{split}.jsonl", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,14 @@ import pytest
 from rich.console import Console
 
 from benchmarks.ecomscript.build.align import ALIGNED_SCHEMA
-from benchmarks.ecomscript.build.annotation import annotate, in_words, shown_products, write_intents, write_sets
+from benchmarks.ecomscript.build.annotation import (
+    annotate,
+    in_words,
+    shown_products,
+    split_goals,
+    write_intents,
+    write_sets,
+)
 from benchmarks.ecomscript.build.config import AnnotationConfig
 from benchmarks.ecomscript.build.mining import INTENT_SCHEMA
 from benchmarks.ecomscript.build.sample import DRAWN, ITEM_SCHEMA, draw, item_row
@@ -218,7 +226,8 @@ def labelled(count: int) -> list[Record]:
 
 def test_a_goal_is_in_one_split_of_all_three_sets(tmp_path: Path) -> None:
     sets = {"script_verify": labelled(40), "holistic_verify": labelled(20)}
-    counts = write_sets(tmp_path, sets, AnnotationConfig(train=0.6, validation=0.2, test=0.2), 0)
+    config = AnnotationConfig(train=0.6, validation=0.2, test=0.2)
+    counts = write_sets(tmp_path, sets, split_goals({name: (own, {}) for name, own in sets.items()}, config, 0))
     where: dict[str, set[str]] = {}
     for name, records in sets.items():
         splits = {path.stem: path.read_text().splitlines() for path in (tmp_path / name).iterdir()}
@@ -233,14 +242,29 @@ def test_a_goal_is_in_one_split_of_all_three_sets(tmp_path: Path) -> None:
     assert 20 <= counts["script_verify"]["train"]["records"] <= 28
 
 
-def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
-    tables, config = aligned(tmp_path, 40), AnnotationConfig(items=30, votes=3, train=0.6, validation=0.2, test=0.2)
+def drawn(folder: Path) -> tuple[Callable[[], bool], Stage]:
+    """A sample of 30 items a judgment; what annotates them in that folder, and its stage."""
+    tables, config = aligned(folder, 40), AnnotationConfig(items=30, votes=3, train=0.6, validation=0.2, test=0.2)
     for name in DRAWN:
-        records = draw(name, *tables, config, 0)
-        write_table(tmp_path / f"{name}.parquet", list(map(item_row, records)), ITEM_SCHEMA)
-    stage = Stage(tmp_path / "annotate", {"of": 1}, Console(quiet=True))
+        write_table(folder / f"{name}.parquet", list(map(item_row, draw(name, *tables, config, 0))), ITEM_SCHEMA)
+    stage = Stage(folder / "annotate", {"of": 1}, Console(quiet=True))
+    return lambda: annotate(stage, folder, folder / "sheets", lambda: tables[1], config, 0), stage
+
+
+def vote(sheets: Path, *votes: str) -> None:
+    """The same votes on every item, but on every other one the first two the other way round."""
+    for name in DRAWN:
+        found = rows(sheets / f"{name}.csv")
+        for k, row in enumerate(found):
+            own = [*votes[1::-1], *votes[2:]] if k % 2 else votes
+            row |= {f"vote_{number}": said for number, said in enumerate(own, 1)}
+        fill(sheets / f"{name}.csv", found)
+
+
+def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
+    run, stage = drawn(tmp_path)
     sheets = tmp_path / "sheets"
-    assert not annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
+    assert not run()
     for name in DRAWN:
         path = sheets / f"{name}.csv"
         found = rows(path)
@@ -249,9 +273,9 @@ def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
         fill(path, found)
         if name == "script_verify":  # one filled sheet does not make sets, and stays as it is
             before = path.read_bytes()
-            assert not annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
+            assert not run()
             assert path.read_bytes() == before
-    assert annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
+    assert run()
     about = stage.manifest["sets"]["script_verify"]
     assert (about["items"], about["labelled"], about["ties"], about["too_few_votes"]) == (30, 20, 0, 10)
     assert about["missing_votes"] == 10 and about["fleiss"]["items"] == 20
@@ -271,9 +295,54 @@ def test_sheets_wait_for_people_and_votes_become_sets(tmp_path: Path) -> None:
     # The third product is aligned with nothing, and all others are shown in a held-out record.
     assert stage.manifest["intents"] == 1
     assert json.loads((stage.path / "sets" / "intents.jsonl").read_text())["id"] == "P2#1"
-    for name in DRAWN:  # what has ended is not read again
+    for name in DRAWN:  # sets stay when the sheets are gone
         (sheets / f"{name}.csv").unlink()
-    assert annotate(stage, tmp_path, sheets, lambda: tables[1], config, 0)
+    assert run()
+
+
+def test_votes_that_came_after_the_sets_are_not_passed_over(tmp_path: Path) -> None:
+    run, stage = drawn(tmp_path)
+    assert not run()
+    vote(tmp_path / "sheets", "yes", "no")
+    with pytest.raises(ValueError, match=r"split: 0 records .*script_verify: 0 of 30 items labelled \(0 ties, 30 "):
+        run()
+    vote(tmp_path / "sheets", "yes", "no", "no")
+    assert run() and run()
+    vote(tmp_path / "sheets", "yes", "no", "yes")
+    with pytest.raises(ValueError, match=r"votes\.script_verify is '90 votes .* give --redo annotate"):
+        run()
+    shutil.rmtree(stage.path)
+    assert run()
+    for name in DRAWN:  # the same votes in another order of rows, saved anew
+        fill(tmp_path / "sheets" / f"{name}.csv", rows(tmp_path / "sheets" / f"{name}.csv")[::-1])
+    assert run()
+
+
+CHANGES: list[tuple[Callable[[bytes], bytes], str]] = [
+    (lambda sheet: sheet.replace(b"vote_1,vote_2,vote_3", b"anna,ben,eva,vote_1"), "csv:1: anna: no column of a sheet"),
+    (lambda sheet: sheet.replace(b"vote_2,vote_3", b"Vote_2,vote 3"), "csv:1: Vote_2: no column of a sheet"),
+    (lambda sheet: sheet.replace(b"vote_3", b"vote_3,vote_3"), "vote_3: two columns of this name"),
+    (lambda sheet: sheet.replace(b"\r\n", b'\r\n"', 1), "csv: cannot be read as CSV after row 0"),
+    (lambda sheet: sheet.decode("utf-8-sig").replace("Does", "D\xe9es").encode("latin-1"), "csv: cannot be read as"),
+    (lambda sheet: sheet.decode("utf-8-sig").encode("utf-16"), "save it in UTF-8"),
+    (lambda sheet: sheet.replace(b",", b";"), "csv:1: its columns are separated by semicolons; save it as"),
+    (lambda sheet: b"", "has no row; keep a row for each item, or take the file away"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "message"), CHANGES)
+def test_a_sheet_that_people_have_changed_is_never_written_over(
+    tmp_path: Path, change: Callable[[bytes], bytes], message: str
+) -> None:
+    run, _ = drawn(tmp_path)
+    assert not run()
+    path = tmp_path / "sheets" / "step_product.csv"
+    changed = change(path.read_bytes())
+    assert changed != path.read_bytes()
+    path.write_bytes(changed)
+    with pytest.raises(DataFaults, match=re.escape(message)):
+        run()
+    assert path.read_bytes() == changed
 
 
 def test_intents_are_given_of_products_that_no_held_out_record_shows(tmp_path: Path) -> None:
