@@ -12,7 +12,6 @@ examples:
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,10 +19,12 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.ecomscript.ablation import CONDITIONS, PAGE, AblationConfig, ablate, conditions_of, page_of
+from benchmarks.ecomscript.teaching import launch_words
 from models.endings import ends_in_words
 from models.limits import SEEDS, Limits
 from recipes.judgments import JUDGMENTS
 from train.helping import described, whole, whole_list
+from train.settings import settings_of
 
 
 def words(text: str) -> list[str]:
@@ -40,7 +41,9 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--test", default="sample:test", help="the records to be examined on")
     parser.add_argument("--out", type=Path, help="the ablation's folder (default: results/ablation/JUDGMENT)")
-    parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
+    parser.add_argument(
+        "--launch", type=launch_words, default=[], help="what accelerate launch is given, such as '--num_processes 4'"
+    )
     parser.add_argument("--resamples", type=whole(Limits(1)), default=2000, help="bootstrap resamples")
     return parser
 
@@ -50,16 +53,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0: all cells are there; 1: some failed, or data or settings do not allow it; 2: wrong usage; 130: interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     cut = given.index("--") if "--" in given else len(given)
-    chosen = parser().parse_args(given[:cut])
+    chosen, flags = parser().parse_args(given[:cut]), given[cut + 1 :]
     config = AblationConfig(
         chosen.judgment,
         chosen.out or Path("results/ablation") / chosen.judgment,
         chosen.conditions or conditions_of(chosen.judgment),
         chosen.seeds,
         chosen.test,
-        given[cut + 1 :],
-        shlex.split(chosen.launch),
+        flags,
+        chosen.launch,
         chosen.resamples,
+        settings_of(chosen.judgment, flags),
     )
     made = ablate(config, Console(stderr=True, highlight=False, soft_wrap=True))
     print(page_of(made))

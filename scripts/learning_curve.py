@@ -12,7 +12,6 @@ examples:
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,11 +20,13 @@ from rich.console import Console
 
 from benchmarks.ecomscript.curve_page import curve_page, curve_table
 from benchmarks.ecomscript.learning_curve import PAGE, CurveConfig, draw_curve
+from benchmarks.ecomscript.teaching import launch_words
 from benchmarks.results import write_text
 from models.endings import ends_in_words
 from models.limits import SEEDS, Limits
 from recipes.judgments import JUDGMENTS
 from train.helping import described, whole, whole_list
+from train.settings import settings_of
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,7 +39,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--train", default="sample:train", help="the training records")
     parser.add_argument("--test", default="sample:test", help="the records to be examined on")
     parser.add_argument("--out", type=Path, help="the curve's folder (default: results/learning_curve/JUDGMENT)")
-    parser.add_argument("--launch", default="", help="what accelerate launch is given, such as '--num_processes 4'")
+    parser.add_argument(
+        "--launch", type=launch_words, default=[], help="what accelerate launch is given, such as '--num_processes 4'"
+    )
     parser.add_argument("--resamples", type=whole(Limits(1)), default=2000, help="bootstrap resamples")
     return parser
 
@@ -48,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """0: drawn; 1: data, settings or a run do not allow it; 2: wrong usage; 130: interrupted."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     cut = given.index("--") if "--" in given else len(given)
-    chosen = parser().parse_args(given[:cut])
+    chosen, flags = parser().parse_args(given[:cut]), given[cut + 1 :]
     config = CurveConfig(
         chosen.judgment,
         chosen.sizes,
@@ -56,9 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen.seeds,
         chosen.train,
         chosen.test,
-        given[cut + 1 :],
-        shlex.split(chosen.launch),
+        flags,
+        chosen.launch,
         chosen.resamples,
+        settings_of(chosen.judgment, flags),
     )
     curve = draw_curve(config, Console(stderr=True, highlight=False, soft_wrap=True))
     write_text(config.out / PAGE, curve_page(curve))

@@ -42,6 +42,7 @@ class AblationConfig:
         seeds: each trains a judge of every condition.
         test: the records to examine on; the knowledge must not tell of them.
         flags: what the training command is given besides, ``--intents.data`` among it.
+        settings: what the flags come to, see ``Course``.
     """
 
     judgment: str
@@ -52,6 +53,7 @@ class AblationConfig:
     flags: Sequence[str] = ()
     launch: Sequence[str] = ()
     resamples: int = 2000
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -71,9 +73,13 @@ def ablate(config: AblationConfig, say: Console) -> dict[str, Any]:
     Raises ValueError for conditions or data that make no comparison.
     """
     _check(config)
-    course = Course(config.judgment, config.test, config.out, config.flags, config.launch)
+    course = Course(config.judgment, config.test, config.out, config.flags, config.launch, config.settings)
     records = read_records(get_judgment(config.judgment), config.test)
-    open_folder(course, {"test": fingerprint(records)}, "an ablation")
+    with open_folder(course, {"test": fingerprint(records)}, "an ablation"):
+        return _fill(course, config, len(records), say)
+
+
+def _fill(course: Course, config: AblationConfig, records: int, say: Console) -> dict[str, Any]:
     found = Found()
     made: dict[str, Any] = {}
     for seed in dict.fromkeys(config.seeds):
@@ -88,18 +94,19 @@ def ablate(config: AblationConfig, say: Console) -> dict[str, Any]:
                 continue
             found.cells.setdefault(condition, {})[seed] = measured(results, config.resamples)
             found.groups = groups_in(results)
-        made = summarise(config, found, len(records))
+        made = summarise(config, found, records)
         write_text(config.out / TABLE, to_json(made))
         write_text(config.out / PAGE, page_of(made))
     return made
 
 
 def words_of(condition: str, test: str) -> list[str]:
-    """What a condition says to the training command."""
+    """What a condition says to the training command, behind all other flags so that it wins over them."""
     mode, shuffled, _ = condition.partition(CONTROL)
     if mode == NONE:
         return ["--intents.mode=none"]
-    return [f"--intents.mode={mode}", f"--intents.apart={test}", *(["--intents.shuffled"] if shuffled else [])]
+    is_control = "true" if shuffled else "false"
+    return [f"--intents.mode={mode}", f"--intents.apart={test}", f"--intents.shuffled={is_control}"]
 
 
 def _check(config: AblationConfig) -> None:
@@ -107,7 +114,7 @@ def _check(config: AblationConfig) -> None:
         raise ValueError("conditions, seeds: give at least one seed, and none among the conditions")
     if unknown := [one for one in config.conditions if one not in CONDITIONS]:
         raise ValueError(f"conditions: {', '.join(unknown)} given; there are {', '.join(CONDITIONS)}")
-    if not any(word.startswith("--intents.data") for word in config.flags):
+    if not config.settings.get("intents.data"):
         raise ValueError("no knowledge to inject: give --intents.data FILE (or sample:train) behind --")
 
 
@@ -128,7 +135,7 @@ def summarise(config: AblationConfig, found: Found, records: int) -> dict[str, A
     return {
         "judgment": config.judgment,
         "test": {"reference": publishable(config.test), "records": records, "groups": found.groups},
-        "seeds": list(config.seeds),
+        "seeds": list(dict.fromkeys(config.seeds)),
         "resamples": config.resamples,
         "conditions": rows,
         "failed": found.failed,

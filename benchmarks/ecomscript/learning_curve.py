@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ class CurveConfig:
         out: the curve's folder; sizes and seeds can be added to it later.
         flags: what else the training command is given, such as ``--config FILE``.
         launch: what ``accelerate launch`` is given.
+        settings: what the flags come to, see ``Course``.
     """
 
     judgment: str
@@ -45,6 +46,7 @@ class CurveConfig:
     flags: Sequence[str] = ()
     launch: Sequence[str] = ()
     resamples: int = 2000
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def draw_curve(config: CurveConfig, say: Console) -> dict[str, Any]:
@@ -55,8 +57,18 @@ def draw_curve(config: CurveConfig, say: Console) -> dict[str, Any]:
     records: list[Record] = read_records(get_judgment(config.judgment), config.train)
     test: list[Record] = read_records(get_judgment(config.judgment), config.test)
     _check(config, records, test)
-    course = Course(config.judgment, config.test, config.out, config.flags, config.launch)
-    open_folder(course, {"train": fingerprint(records), "test": fingerprint(test)}, "a curve")
+    course = Course(config.judgment, config.test, config.out, config.flags, config.launch, config.settings)
+    with open_folder(course, {"train": fingerprint(records), "test": fingerprint(test)}, "a curve"):
+        curve = {
+            "judgment": config.judgment,
+            "test": publishable(config.test),
+            "points": _points(course, config, records, say),
+        }
+        write_text(config.out / CURVE, to_json(curve))
+    return curve
+
+
+def _points(course: Course, config: CurveConfig, records: Sequence[Record], say: Console) -> list[dict[str, Any]]:
     points = []
     for size in sorted(set(config.sizes)):
         folders = []
@@ -66,9 +78,7 @@ def draw_curve(config: CurveConfig, say: Console) -> dict[str, Any]:
             data = subset_file(config, name, subset(records, size, seed))
             folders.append(teach_and_examine(course, name, f"--data.train={data}", f"--seed={seed}"))
         points.append(measure(size, folders, config))
-    curve = {"judgment": config.judgment, "test": publishable(config.test), "points": points}
-    write_text(config.out / CURVE, to_json(curve))
-    return curve
+    return points
 
 
 def _check(config: CurveConfig, records: Sequence[Record], test: Sequence[Record]) -> None:

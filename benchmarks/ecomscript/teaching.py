@@ -3,12 +3,15 @@ together over seeds."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import yaml
 
 from benchmarks.ecomscript.finished import read_run
 from benchmarks.results import as_object, to_json, write_text
+from models.folder import sole_writer
 from recipes.intervals import Floats, Interval, interval_of, resampled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,6 +37,7 @@ class Course:
         out: the folder of their runs and results.
         flags: what the training command is given, such as ``--config FILE``.
         launch: what ``accelerate launch`` is given.
+        settings: what the flags come to, with the contents of the files that they name (train.settings).
     """
 
     judgment: str
@@ -40,30 +45,48 @@ class Course:
     out: Path
     flags: Sequence[str] = ()
     launch: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def open_folder(course: Course, data: Mapping[str, str], what: str) -> None:
-    """Make the course's folder. Raises ValueError where it holds ``what`` of other data or settings."""
-    plan = {"judgment": course.judgment, "data": dict(data), "flags": list(course.flags)}
+def launch_words(text: str) -> list[str]:
+    """The type of the flag that takes what ``accelerate launch`` is given."""
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error}; write it as for a shell") from None
+
+
+@contextmanager
+def open_folder(course: Course, data: Mapping[str, str], what: str) -> Iterator[None]:
+    """The course's folder, for this process alone. Raises ValueError where another process is at work in it, or where
+    it holds ``what`` of other data or settings, naming the first difference.
+
+    Args:
+        data: the fingerprint of the records of each name.
+    """
+    records = {f"{name} records": digest for name, digest in data.items()}
+    plan = json.loads(to_json({"judgment": course.judgment, **records, **course.settings}))
     path = course.out / PLAN
-    if path.is_file():
-        found = _read_plan(path)
-        for name, wanted in plan.items():
-            if found.get(name) != wanted:
-                raise ValueError(
-                    f"{course.out} holds {what} with {name} {json.dumps(found.get(name))}, this one has "
-                    f"{json.dumps(wanted)}; give another --out"
-                )
-    course.out.mkdir(parents=True, exist_ok=True)
-    write_text(path, to_json(plan))
+    with sole_writer(course.out):
+        found = _read_plan(path) if path.is_file() else plan
+        odd = [name for name in dict.fromkeys([*plan, *found]) if plan.get(name) != found.get(name)]
+        if odd:
+            there, here = json.dumps(found.get(odd[0])), json.dumps(plan.get(odd[0]))
+            more = f" (and {len(odd) - 1} more differences)" if len(odd) > 1 else ""
+            raise ValueError(
+                f"{course.out} holds {what} with {odd[0]} {there}, this one has {here}{more}; give another --out"
+            )
+        course.out.mkdir(parents=True, exist_ok=True)
+        write_text(path, to_json(plan))
+        yield
 
 
 def _read_plan(path: Path) -> dict[str, Any]:
     found = as_object(path.read_text(encoding="utf-8", errors="replace"))
     if found is None:
         raise ValueError(
-            f"{path} was cut or spoilt; remove it if judgment, data and flags are those that its folder was begun "
-            "with, or give another --out"
+            f"{path} was cut or spoilt; remove it if judgment, data and settings are those that its folder was "
+            "begun with, or give another --out"
         )
     return found
 
@@ -79,11 +102,22 @@ def teach_and_examine(course: Course, name: str, *words: str) -> Path:
     run = course.out / "runs" / course.judgment / name
     where = [f"--run.folder={course.out / 'runs'}", f"--run.name={name}"]
     command(course, f"train/{course.judgment}.py", *course.flags, *words, *where)
-    checkpoint = str(yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))["checkpoint"])
+    checkpoint = _checkpoint_of(run)
     local = [f"--checkpoint={checkpoint}"] if os.path.isdir(checkpoint) else []  # an adapter cannot name a folder
     asked = [f"--judgment={course.judgment}", f"--data={course.test}", f"--adapter={run / 'adapter'}"]
     command(course, "scripts/evaluate.py", "ecomscript", *asked, *local, f"--out={results}")
     return results
+
+
+def _checkpoint_of(run: Path) -> str:
+    path = run / "config.yaml"
+    try:
+        return str(yaml.safe_load(path.read_text(encoding="utf-8"))["checkpoint"])
+    except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError) as error:
+        raise RuntimeError(
+            f"{path} cannot be read as a run's configuration ({type(error).__name__}); remove {run}, and the same "
+            "command teaches its judge anew"
+        ) from error
 
 
 def _is_finished(results: Path) -> bool:

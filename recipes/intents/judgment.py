@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from recipes.base import Judgment, Product, Record, Text
 
@@ -21,8 +21,8 @@ class IntentRecord(Record):
     product: Product = Field(description="an object with title")
     intent: Text = Field(description="why people buy the product, such as 'because they want to ...'")
     relation: Text | None = Field(default=None, description="the kind of intent, in the source's words")
-    plausibility: float | None = Field(default=None, description="a number")
-    typicality: float | None = Field(default=None, description="a number")
+    plausibility: FiniteFloat | None = Field(default=None, description="a number")
+    typicality: FiniteFloat | None = Field(default=None, description="a number")
 
     @property
     def group_key(self) -> str:

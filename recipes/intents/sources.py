@@ -45,9 +45,14 @@ def of_one(text: str | None) -> str | None:
 
 
 def _folkscope(row: Mapping[str, Any], skipped: Skipped) -> Iterator[Fields]:
-    scores = {name: row.get(name) or None for name in ("plausibility", "typicality")}
-    told = {"relation": row["relation"], **scores}
+    told = {"relation": row["relation"], **_scores(row)}
     yield from _of_both(row, ("item_a_name", "item_b_name"), [(row["assertion"], 1)], told, skipped)
+
+
+def _scores(row: Mapping[str, Any]) -> Fields:
+    """The scores of a row, each None where it is empty or NaN, which is how tables write that there is none."""
+    found = {name: row.get(name) for name in ("plausibility", "typicality")}
+    return {name: None if str(score).strip().lower() in ("", "nan") else score for name, score in found.items()}
 
 
 def _mind(row: Mapping[str, Any], skipped: Skipped) -> Iterator[Fields]:
@@ -66,7 +71,7 @@ def _intentionqa(row: Mapping[str, Any], skipped: Skipped) -> Iterator[Fields]:
     options = row["options"] if isinstance(row["options"], Mapping) else {}
     wrong = [clean(text) for letter, text in options.items() if letter != row["gold_ind"]]
     said = [(right, 1), *((text, 0) for text in wrong if text)]
-    told = {"relation": row["relation"], "typicality": row["typicality"]}
+    told = {"relation": row["relation"], **_scores(row)}
     yield from _of_both(row, ("item_a_name", "item_b_name"), said, told, skipped)
 
 

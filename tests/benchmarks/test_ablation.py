@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from rich.console import Console
 
-from benchmarks.ecomscript import ablation
+from benchmarks.ecomscript import ablation, teaching
 from benchmarks.ecomscript.ablation import AblationConfig, Found, ablate, conditions_of, page_of, summarise, words_of
+from benchmarks.ecomscript.teaching import Course, teach_and_examine
 from benchmarks.results import RESULTS, to_line
 from scripts.ablate import main
+from train.arguments import parse
+from train.config import TrainConfig
 
 QUIET = Console(file=io.StringIO())
 CONDITIONS = ("none", "mixed", "mixed:shuffled")
 FLAGS = ("--intents.data=known.jsonl",)
+SETTINGS = {"intents.data": ("known.jsonl",)}
 
 
 def write_test(path: Path, count: int = 8) -> str:
@@ -34,7 +39,7 @@ def write_test(path: Path, count: int = 8) -> str:
 @pytest.fixture
 def config(tmp_path: Path) -> AblationConfig:
     test = write_test(tmp_path / "test.jsonl")
-    return AblationConfig("step_product", tmp_path / "out", CONDITIONS, (0, 1), test, FLAGS, (), 50)
+    return AblationConfig("step_product", tmp_path / "out", CONDITIONS, (0, 1), test, FLAGS, (), 50, SETTINGS)
 
 
 @pytest.fixture
@@ -75,8 +80,60 @@ def test_a_script_is_compared_without_context() -> None:
 
 def test_conditions_become_flags() -> None:
     assert words_of("none", "t.jsonl") == ["--intents.mode=none"]
-    assert words_of("mixed", "t.jsonl") == ["--intents.mode=mixed", "--intents.apart=t.jsonl"]
-    assert words_of("context:shuffled", "t")[0::2] == ["--intents.mode=context", "--intents.shuffled"]
+    assert words_of("mixed", "t.jsonl") == [
+        "--intents.mode=mixed",
+        "--intents.apart=t.jsonl",
+        "--intents.shuffled=false",
+    ]
+    assert words_of("context:shuffled", "t")[0::2] == ["--intents.mode=context", "--intents.shuffled=true"]
+
+
+def test_what_sets_conditions_apart_wins_over_the_flags() -> None:
+    odd = ["--intents.shuffled", "--intents.mode", "context"]
+    true, control = (parse(TrainConfig, [*odd, *words_of(one, "t")]) for one in ("mixed", "mixed:shuffled"))
+    assert (true.intents.mode, true.intents.shuffled) == ("mixed", False)
+    assert (control.intents.mode, control.intents.shuffled) == ("mixed", True)
+
+
+def test_cells_of_other_settings_or_file_contents_are_refused(
+    tmp_path: Path, ran: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings, known = tmp_path / "c.yaml", tmp_path / "known.jsonl"
+    settings.write_text("optim:\n  epochs: 1\n")
+    known.write_text("{}\n")
+    words = ["step_product", "--test", write_test(tmp_path / "test.jsonl"), "--out", str(tmp_path / "out")]
+    words += ["--conditions", "none,mixed", "--resamples", "20"]
+    flags = ["--", "--config", str(settings), "--intents.data", str(known)]
+    assert main([*words, "--seeds", "0,0", *flags]) == 0
+    assert json.loads((tmp_path / "out" / "ablation.json").read_text())["seeds"] == [0]
+    settings.write_text("# the same\noptim: {epochs: 1}\n")
+    assert main([*words, "--seeds", "0,1", *flags]) == 0
+    known.write_text("{}\n{}\n")
+    assert main([*words, "--seeds", "0,1,2", *flags]) == 1
+    assert f"out holds an ablation with contents of {known} " in capsys.readouterr().err
+    known.write_text("{}\n")
+    settings.write_text("optim:\n  epochs: 2\n")
+    assert main([*words, "--seeds", "0,1,2", *flags]) == 1
+    said = "out holds an ablation with optim.epochs 1.0, this one has 2.0; give another --out"
+    assert said in capsys.readouterr().err
+    assert not any(name.endswith("seed2") for name in ran)
+
+
+def test_a_folder_belongs_to_one_ablation_at_a_time(config: AblationConfig, ran: list[str]) -> None:
+    lock = FileLock(config.out.with_name(".out.lock"))
+    with lock, pytest.raises(ValueError, match="out: another process is writing there; wait until it ends"):
+        ablate(config, QUIET)
+    assert not ran
+
+
+@pytest.mark.parametrize("spoilt", ["a: [1\n", "a: 1\n", ""])
+def test_a_spoilt_run_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoilt: str) -> None:
+    run = tmp_path / "runs" / "step_product" / "none-seed0"
+    run.mkdir(parents=True)
+    (run / "config.yaml").write_text(spoilt)
+    monkeypatch.setattr(teaching, "command", lambda *_: None)
+    with pytest.raises(RuntimeError, match=r"config\.yaml cannot be read as a run's configuration .* remove "):
+        teach_and_examine(Course("step_product", "sample:test", tmp_path), "none-seed0")
 
 
 def test_every_cell_is_run_once_and_a_failed_one_is_told_and_tried_again(
@@ -123,14 +180,19 @@ def test_the_sentence_is_what_the_interval_supports() -> None:
 
 def test_the_command_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["step_product", "--out", str(tmp_path / "out"), "--test", write_test(tmp_path / "test.jsonl")]
-    assert main([*words, "--", "--config", "x"]) == 1
+    assert main([*words, "--", "--optim.epochs", "1"]) == 1
     assert "no knowledge to inject: give --intents.data FILE" in capsys.readouterr().err
     assert main([*words, "--conditions", "mixed", "--", *FLAGS]) == 1
     assert "none among the conditions" in capsys.readouterr().err
     assert main([*words, "--conditions", "none,mixd", "--", *FLAGS]) == 1
     assert "mixd given; there are none, sequential, mixed, context, sequential:shuffled" in capsys.readouterr().err
+    assert main([*words, "--", *FLAGS, "--dry_run"]) == 1
+    assert "dry_run: it would teach no judge; leave it out" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main([*words, "--", "--intents.database", "x"])
+    assert "intents.database: unknown key; did you mean intents.data?" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-    for odd in (["--seeds=0,-1"], ["--seeds", "a"], ["--resamples", "0"]):
+    for odd in (["--seeds=0,-1"], ["--seeds", "a"], ["--resamples", "0"], ["--launch", "'--cpu"]):
         with pytest.raises(SystemExit, match="2"):
             main([*words, *odd, "--", *FLAGS])
         assert f"argument {odd[0].partition('=')[0]}: " in capsys.readouterr().err

@@ -127,7 +127,7 @@ def test_the_command_draws_the_curve_and_refuses_another_in_its_place(
         assert page.locator("#figures tbody tr").count() == 2
     before = len(done)
     assert main([*words, "--", *config.flags, "--optim.learning_rate=1e-3"]) == 1
-    assert "holds a curve with flags" in capsys.readouterr().err
+    assert "holds a curve with optim.learning_rate 0.0003, this one has 0.001; give another" in capsys.readouterr().err
     assert main([*words, "--", *config.flags]) == 0
     assert len(done) == before  # nothing was done again
     for spoilt in ("[]", '{"judgment"'):

@@ -91,6 +91,24 @@ def test_folkscope_is_read_with_its_scores_as_filters(tmp_path: Path) -> None:
         read_intents([path], Filters(min_typicality=1))
 
 
+@pytest.mark.parametrize(
+    ("score", "why"),
+    [
+        ("nan", "without plausibility"),
+        ("NaN", "without plausibility"),
+        ("inf", "plausibility: Input should be"),
+    ],
+)
+def test_a_score_that_is_no_number_passes_no_filter(tmp_path: Path, score: str, why: str) -> None:
+    row = {"item_a_name": A, "item_b_name": B, "relation": "isA", "assertion": BOUGHT + "they both are long."}
+    path = write_csv(tmp_path / "folkscope.csv", [{**row, "plausibility": score}])
+    with pytest.raises(ValueError, match=rf"no purchase intent is left \(2 {why}"):
+        read_intents([path], Filters(min_plausibility=0.5))
+    own = {"id": "1", "product.title": A, "intent": "because it is long", "plausibility": score}
+    with pytest.raises(ValueError, match=r"own\.csv:1: plausibility: Input should be a finite number"):
+        read_intents([write_csv(tmp_path / "own.csv", [own])])
+
+
 def test_mind_is_read_by_its_first_sentence_and_its_own_filter(tmp_path: Path) -> None:
     said = "The potential co-buy intention for these two products could be that they are both cables. One is long."
     row = {"id_a": "1", "id_b": "2", "Product_a": A, "Product_b": B, "Intention": said, "Relation": "isA", "tail": ""}
@@ -120,6 +138,10 @@ def test_intentionqa_s_wrong_options_are_wrong_pairs(tmp_path: Path) -> None:
     assert (A, "because it is a manner of style.", 0) not in told(found)
     assert (B, "because it is a manner of style.", 0) in told(found)
     assert skipped["called wrong that are right elsewhere"] == 2
+    del (unscored := intentionqa())["typicality"]
+    assert told(read_intents([write_lines(tmp_path / "unscored.jsonl", [unscored])])[0]) == told(
+        read_intents([write_lines(tmp_path / "scored.jsonl", [intentionqa()])])[0]
+    )
     task2 = write_lines(tmp_path / "task2.jsonl", [intentionqa(distractors_product=["x"])])
     with pytest.raises(ValueError, match=r"task2\.jsonl:1: this is IntentionQA's task 2"):
         read_intents([task2])
