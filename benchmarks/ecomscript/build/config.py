@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from models.backbone import Dtype, Quantization
+from models.limits import SEEDS, THREADS, Limits
 
 Averaging = Literal["cosine_of_mean", "mean_of_cosines"]
 Index = Literal["exact", "approximate"]
@@ -24,9 +25,9 @@ class ReviewsConfig:
         limit: take the first so many (that pass the filter); None takes all.
     """
 
-    fewest_words: int = 10
+    fewest_words: Annotated[int, Limits(0)] = 10
     verified: bool = True
-    limit: int | None = None
+    limit: Annotated[int, Limits(1)] | None = None
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,11 @@ class AlignConfig:
     embedder: str = "minilm"
     averaging: Averaging = "cosine_of_mean"
     among: Literal["keywords", "all"] = "keywords"
-    candidates: int = 1000
+    candidates: Annotated[int, Limits(1)] = 1000
     index: Index = "exact"
-    probes: int = 32
-    threshold: float = 0.45
-    products: int = 3
+    probes: Annotated[int, Limits(1)] = 32
+    threshold: Annotated[float, Limits(-1, 1)] = 0.45
+    products: Annotated[int, Limits(1)] = 3
 
 
 @dataclass(frozen=True)
@@ -67,13 +68,13 @@ class AnnotationConfig:
         train, validation, test: shares of the records; records of one goal stay together.
     """
 
-    items: int = 5000
-    shown: int = 1
-    votes: int = 5
-    fewest_votes: int = 3
-    train: float = 0.8
-    validation: float = 0.1
-    test: float = 0.1
+    items: Annotated[int, Limits(1)] = 5000
+    shown: Annotated[int, Limits(1)] = 1
+    votes: Annotated[int, Limits(1)] = 5
+    fewest_votes: Annotated[int, Limits(1)] = 3
+    train: Annotated[float, Limits(0, 1)] = 0.8
+    validation: Annotated[float, Limits(0, 1)] = 0.1
+    test: Annotated[float, Limits(0, 1)] = 0.1
 
 
 @dataclass(frozen=True)
@@ -105,23 +106,23 @@ class EcomScriptBuildConfig:
     metadata: list[str]
     reviews: list[str]
     generator: str
-    intents_per_product: int = 10
-    steps: int = 10
-    keywords: int = 5
+    intents_per_product: Annotated[int, Limits(1)] = 10
+    steps: Annotated[int, Limits(2)] = 10
+    keywords: Annotated[int, Limits(1)] = 5
     review: ReviewsConfig = field(default_factory=ReviewsConfig)
     align: AlignConfig = field(default_factory=AlignConfig)
     annotation: AnnotationConfig = field(default_factory=AnnotationConfig)
     prompts: str | None = None
-    temperature: float = 0.7
-    max_tokens: int = 512
-    seed: int = 0
-    chunk: int = 64
+    temperature: Annotated[float, Limits(0)] = 0.7
+    max_tokens: Annotated[int, Limits(1)] = 512
+    seed: Annotated[int, SEEDS] = 0
+    chunk: Annotated[int, Limits(1)] = 64
     until: StageName = "annotate"
     redo: StageName | None = None
     dtype: Dtype = "auto"
     quantization: Quantization = "none"
     trust_remote_code: bool = False
-    rows: int | None = None
-    concurrency: int | None = None
-    threads: int | None = None
+    rows: Annotated[int, Limits(1)] | None = None
+    concurrency: Annotated[int, Limits(1)] | None = None
+    threads: Annotated[int, THREADS] | None = None
     out: str = "build/ecomscript"

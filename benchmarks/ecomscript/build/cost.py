@@ -7,16 +7,16 @@ index), at the same share of rows kept; time and tokens grow with the rows, and 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.ecomscript.build.mining import MININGS
-from benchmarks.ecomscript.build.stages import MANIFEST
+from benchmarks.ecomscript.build.stages import read_manifest
+from models.limits import Limits
 
 PER_PRODUCT = ("intents", "index")
 STAGES = (*(mining.name for mining in MININGS), "index", "align")
@@ -34,9 +34,9 @@ class CostConfig:
     """
 
     built: str
-    products: int = 2_400_000
-    reviews: int = 3_700_000
-    processes: int = 1
+    products: Annotated[int, Limits(1)] = 2_400_000
+    reviews: Annotated[int, Limits(1)] = 3_700_000
+    processes: Annotated[int, Limits(1)] = 1
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ def show_cost(config: CostConfig) -> None:
 
 
 def _manifest(folder: Path, stage: str) -> dict[str, Any]:
-    path = folder / stage / MANIFEST
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    found = read_manifest(folder / stage)
     if "files" not in found:
-        raise FileNotFoundError(f"{path.parent}: the stage has not ended; build up to align first")
+        raise FileNotFoundError(f"{folder / stage}: the stage has not ended; build up to align first")
     return found

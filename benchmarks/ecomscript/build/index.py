@@ -97,6 +97,13 @@ def means_of(vectors: Vectors, sizes: NDArray[np.integer[Any]]) -> Vectors:
 
 def index_words(source: Rows, path: Path) -> None:
     """A full-text index (SQLite FTS5) of the products' titles, features, categories and descriptions, by row."""
+    try:
+        _write_words(source, path)
+    except sqlite3.Error as error:
+        raise OSError(f"{path}: the full-text index cannot be written: {error}") from error
+
+
+def _write_words(source: Rows, path: Path) -> None:
     draft = path.with_name(f".{path.name}.draft")
     draft.unlink(missing_ok=True)
     with closing(sqlite3.connect(draft)) as base, base:

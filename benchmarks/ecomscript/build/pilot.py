@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 from rich.console import Console
@@ -26,6 +26,7 @@ from benchmarks.ecomscript.build.tables import Row, Rows, write_table
 from benchmarks.results import to_json, write_text
 from models.checkpoint import resolve
 from models.embedding import Embedder
+from models.limits import SEEDS, THREADS, Limits
 from models.runtime import this_process, use_threads
 from recipes.intervals import ratio
 from recipes.sample.schema import load_departments
@@ -54,11 +55,11 @@ class PilotConfig:
     """
 
     embedder: str = "minilm"
-    products: int = 3
-    threshold: float = 0.45
-    resamples: int = 2000
-    seed: int = 0
-    threads: int | None = None
+    products: Annotated[int, Limits(1)] = 3
+    threshold: Annotated[float, Limits(-1, 1)] = 0.45
+    resamples: Annotated[int, Limits(1)] = 2000
+    seed: Annotated[int, SEEDS] = 0
+    threads: Annotated[int, THREADS] | None = None
     out: str = "results/ecomscript/pilot"
 
 

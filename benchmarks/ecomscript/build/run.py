@@ -61,11 +61,14 @@ def build(config: EcomScriptBuildConfig) -> bool:
     transformers_logging.disable_progress_bar()
     say = Console(stderr=True, highlight=False, soft_wrap=True, quiet=not state.is_main_process)
     with _alone(Path(config.out)):
+        made = Construction(config, say)
+        if config.redo:
+            made.check(config.redo)
+        state.wait_for_everyone()
         if state.is_main_process and config.redo:
             for stage in followers(config.redo):
                 shutil.rmtree(Path(config.out) / stage, ignore_errors=True)
         state.wait_for_everyone()
-        made = Construction(config, say)
         done = all(made.run(stage) for stage in STAGES[: STAGES.index(config.until) + 1])
         if state.is_main_process:
             Console(highlight=False).print(made.table())
@@ -120,6 +123,16 @@ class Construction:
         else:
             self._mine(next(mining for mining in MININGS if mining.name == name))
         return True
+
+    def check(self, redo: StageName) -> None:
+        """Refuse wrong names (of files, generator, encoder), and stages before ``redo`` that were made from something
+        else, before what is to be redone is deleted."""
+        redone = followers(redo)
+        for name in STAGES[: STAGES.index(self.config.until) + 1]:
+            if name in redone:
+                self._settings(name)
+            elif STAGES.index(name) < STAGES.index(redo) and Stage(self.folder / name, {}, self.say).manifest:
+                self.stage(name).check()
 
     @property
     def folder(self) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import numpy as np
 from rich.console import Console
@@ -25,6 +25,7 @@ from benchmarks.ecomscript.build.config import Averaging, Index
 from benchmarks.ecomscript.build.index import MEANS, mean_vectors
 from benchmarks.results import to_json, write_text
 from models.embedding import Vectors
+from models.limits import SEEDS, THREADS, Limits
 from models.runtime import use_threads
 
 PART = 10_000  # products whose intents lie in one file
@@ -48,19 +49,21 @@ class AlignSpeedConfig:
     """
 
     products: list[int] = field(default_factory=lambda: [10_000, 100_000])
-    intents: int = 10
-    dimension: int = 384
-    queries: int = 200
-    candidates: int = 1000
-    probes: int = 32
-    seed: int = 0
-    threads: int | None = None
+    intents: Annotated[int, Limits(1)] = 10
+    dimension: Annotated[int, Limits(1)] = 384
+    queries: Annotated[int, Limits(1)] = 200
+    candidates: Annotated[int, Limits(1)] = 1000
+    probes: Annotated[int, Limits(1)] = 32
+    seed: Annotated[int, SEEDS] = 0
+    threads: Annotated[int, THREADS] | None = None
     folder: str | None = None
     out: str = "results/ecomscript/align-speed.json"
 
 
 def measure_speed(config: AlignSpeedConfig) -> list[dict[str, Any]]:
     """Measure each size and index, write them to ``config.out`` and show the table."""
+    if min(config.products, default=0) < 1:
+        raise ValueError(f"--products {config.products}: give sizes of 1 or more")
     measured: list[dict[str, Any]] = []
     for products in config.products:
         with TemporaryDirectory(dir=config.folder) as folder:

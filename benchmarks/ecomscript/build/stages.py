@@ -81,8 +81,7 @@ class Stage:
     @property
     def manifest(self) -> dict[str, Any]:
         """What the stage has said of itself so far; empty before it has begun."""
-        path = self.path / MANIFEST
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return read_manifest(self.path)
 
     @property
     def finished(self) -> bool:
@@ -92,12 +91,8 @@ class Stage:
         """File -> sha256 of what the finished stage has made: what a later stage is made from."""
         return {name: about["sha256"] for name, about in self.manifest["files"].items()}
 
-    def begin(self) -> bool:
-        """Make the folder ready; False where the stage has ended before. Every process calls this.
-
-        Raises ValueError where the folder holds the stage made from something else.
-        """
-        state = this_process()
+    def check(self) -> dict[str, Any]:
+        """The manifest; raises ValueError where the folder holds the stage made from something else."""
         found = self.manifest
         if found and (other := list(differences(found["identity"], self.identity))):
             more = f" (and {len(other) - 1} more differences)" if len(other) > 1 else ""
@@ -105,6 +100,15 @@ class Stage:
                 f"{self.path} was made from something else: {other[0]}{more}; give --redo {self.name} to make it and "
                 "all that follows anew, or another --out"
             )
+        return found
+
+    def begin(self) -> bool:
+        """Make the folder ready; False where the stage has ended before. Every process calls this.
+
+        Raises ValueError where the folder holds the stage made from something else.
+        """
+        state = this_process()
+        found = self.check()
         state.wait_for_everyone()
         if "files" in found:
             return False
@@ -172,6 +176,23 @@ class Stage:
                 claim.unlink()
             if not keep_parts:
                 shutil.rmtree(self.parts, ignore_errors=True)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a stage has said of itself so far; empty before it has begun.
+
+    Raises ValueError where the file is damaged.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("identity"), dict):
+        raise ValueError(f"{path} is damaged; give --redo {folder.name} to make the stage and all that follows anew")
+    return found
 
 
 def run_table(

@@ -13,7 +13,7 @@ from benchmarks.ecomscript.build.cost import STAGES, CostConfig, project, show_c
 
 def manifest(folder: Path, stage: str, **fields: Any) -> None:
     (folder / stage).mkdir()
-    (folder / stage / "manifest.json").write_text(json.dumps({"files": {}, **fields}))
+    (folder / stage / "manifest.json").write_text(json.dumps({"identity": {}, "files": {}, **fields}))
 
 
 def test_rows_grow_with_reviews_or_products_at_measured_rates(
@@ -35,6 +35,6 @@ def test_rows_grow_with_reviews_or_products_at_measured_rates(
     assert costs["index"].rows == 40 * 3600
     show_cost(config)
     assert "36,000" in capsys.readouterr().out
-    (tmp_path / "align" / "manifest.json").write_text("{}")
+    (tmp_path / "align" / "manifest.json").write_text('{"identity": {}}')
     with pytest.raises(FileNotFoundError, match="align: the stage has not ended"):
         project(config)
