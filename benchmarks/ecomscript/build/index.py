@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +127,19 @@ def _texts(row: Row) -> tuple[str, str, str, str]:
 
 
 class Words:
-    """Finds products by words, in a file of `index_words`."""
+    """Finds products by words, in a file of `index_words`. Raises ValueError where that is missing or damaged."""
 
     def __init__(self, path: Path) -> None:
-        self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+        self.path = path
+        with self._telling():
+            self._base = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ValueError(f"{self.path} cannot be read ({error}); give --redo index to make it anew") from error
 
     def search(self, texts: Sequence[str], limit: int) -> list[int]:
         """Rows of the products that have all words of at least one of the texts, best (bm25) first."""
@@ -138,8 +147,9 @@ class Words:
         expression = " OR ".join(f"({words})" for words in asked if words)
         if not expression:
             return []
-        found = self._base.execute(
-            "SELECT rowid FROM products WHERE products MATCH ? ORDER BY bm25(products), rowid LIMIT ?",
-            (expression, limit),
-        )
-        return [row for (row,) in found]
+        with self._telling():
+            found = self._base.execute(
+                "SELECT rowid FROM products WHERE products MATCH ? ORDER BY bm25(products), rowid LIMIT ?",
+                (expression, limit),
+            )
+            return [row for (row,) in found]

@@ -69,6 +69,7 @@ def build(config: EcomScriptBuildConfig) -> bool:
             for stage in followers(config.redo):
                 shutil.rmtree(Path(config.out) / stage, ignore_errors=True)
         state.wait_for_everyone()
+        made.verify()
         done = all(made.run(stage) for stage in STAGES[: STAGES.index(config.until) + 1])
         if state.is_main_process:
             Console(highlight=False).print(made.table())
@@ -133,6 +134,13 @@ class Construction:
                 self._settings(name)
             elif STAGES.index(name) < STAGES.index(redo) and Stage(self.folder / name, {}, self.say).manifest:
                 self.stage(name).check()
+
+    def verify(self) -> None:
+        """Refuse files of finished stages that were removed, cut or altered since."""
+        for name in STAGES:
+            stage = Stage(self.folder / name, {}, self.say)
+            if stage.finished:
+                stage.verify()
 
     @property
     def folder(self) -> Path:

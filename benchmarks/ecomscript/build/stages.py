@@ -91,6 +91,16 @@ class Stage:
         """File -> sha256 of what the finished stage has made: what a later stage is made from."""
         return {name: about["sha256"] for name, about in self.manifest["files"].items()}
 
+    def verify(self) -> None:
+        """Raises ValueError where a file of the finished stage is not what it made."""
+        for name, made in self.fingerprint().items():
+            path = self.path / name
+            if not path.is_file() or sha256(path) != made:
+                raise ValueError(
+                    f"{path} is not what the stage made: it was removed, cut or altered since; put it back, or give "
+                    f"--redo {self.name} to make it and all that follows anew"
+                )
+
     def check(self) -> dict[str, Any]:
         """The manifest; raises ValueError where the folder holds the stage made from something else."""
         found = self.manifest

@@ -252,3 +252,28 @@ def test_the_sample_can_be_built_from(tmp_path: Path, writer: Scripted, config: 
     write_sample(tmp_path / "again")
     for name in ("meta_sample.jsonl", "sample.jsonl"):
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "out" / "sample" / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("made", "table", "following"),
+    [("goals", "goals.parquet", "scripts"), ("index", "means.npy", "align"), ("intents", "intents.parquet", "sample")],
+)
+def test_a_table_that_was_cut_since_is_named_before_anything_is_made_of_it(
+    config: EcomScriptBuildConfig, writer: Scripted, made: StageName, table: str, following: StageName
+) -> None:
+    build(replace(config, until=STAGES[STAGES.index(following) - 1]))
+    path = Path(config.out) / made / table
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(ValueError, match=rf"{path} is not what the stage made.*--redo {made}"):
+        build(replace(config, until=following))
+    assert not (Path(config.out) / following).exists()
+
+
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:5000])])
+def test_a_word_index_that_cannot_be_read_is_named(
+    config: EcomScriptBuildConfig, writer: Scripted, spoil: Callable[[Path], Any]
+) -> None:
+    build(replace(config, until="index"))
+    spoil(Path(config.out) / "index" / "catalogue.sqlite")
+    with pytest.raises(ValueError, match=r"catalogue\.sqlite cannot be read .*--redo index"):
+        build(replace(config, until="align"))
